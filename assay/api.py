@@ -12,6 +12,7 @@ from assay.config import RunConfig, load_config, merged, put, table
 from assay.console import Reporter
 from assay.errors import UsageError
 from assay.method import Method
+from assay.records.checkpoints import kept_best
 from assay.records.evaluation import Evaluation
 from assay.report.html import write_report
 from assay.report.live import LiveReport
@@ -24,7 +25,8 @@ from assay.types import Task
 class Result:
     """What a run left: its folder, the evaluations before and after RL, the signal that stopped it early, if any.
 
-    ``unjudged`` is why the first verdict abstained, if every one did and no response had a reward.
+    ``unjudged`` is why the first verdict abstained, if every one did and no response had a reward. ``best`` has the
+    weights that ``run.best`` kept.
     """
 
     folder: Path
@@ -32,6 +34,7 @@ class Result:
     after: Evaluation | None
     stopped_by: str | None = None
     unjudged: str = ""
+    best: Path | None = None
 
 
 def train(
@@ -142,7 +145,8 @@ def train(
         return Evaluation.from_parquet(path) if path.is_file() else None
 
     stopped = interrupt.requested.name if interrupt.requested else None
-    return Result(run.path, evaluation("before"), evaluation("after"), stopped, trainer.unjudged or "")
+    best = kept_best(run.path)[-1:] if trainer.config.run.best is not None else []
+    return Result(run.path, evaluation("before"), evaluation("after"), stopped, trainer.unjudged or "", *best)
 
 
 def _is_object(value: Any) -> bool:

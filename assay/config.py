@@ -229,7 +229,12 @@ class OutputConfig(_Section):
     dir: Mark = "runs/run"
     """The run's folder; where one is there already, the first of NAME-2, NAME-3, ... that is not."""
     checkpoint_every: int = Field(50, gt=0, le=MOST_STEPS)
-    """Steps between checkpoints; the last two are kept."""
+    """Steps between checkpoints."""
+    keep: Annotated[int, Field(ge=1, le=MOST_STEPS)] | Literal["all"] = 2
+    """Checkpoints that stay, the last ones."""
+    best: Literal["pass@1", "score/mean"] | None = None
+    """Keep the weights, too, that were best by this at an evaluation, the first of equals, in ``best/rl-000050``; of a
+    run in stages those of the last one. Evaluations come every ``evaluate.every`` steps and at the end."""
     rollouts_every: int = Field(1, gt=0, le=MOST_STEPS)
     """Steps between stored rollouts."""
     rollout_tokens: bool = False
@@ -343,6 +348,8 @@ class RunConfig(_Section):
 
     @model_validator(mode="after")
     def _stages_fit(self) -> RunConfig:
+        if self.run.best is not None:
+            self._best_fits("run.best", self.stages[-1].steps if self.stages else self.train.steps)
         if not self.stages:
             return self
         names, steps = [stage.name for stage in self.stages], sum(stage.steps for stage in self.stages)
@@ -361,21 +368,19 @@ class RunConfig(_Section):
         for stage in self.stages:
             stage.within(self)
             if stage.best is not None:
-                self._best_fits(stage)
+                where = f"stage {stage.name!r}: best"
+                if stage is self.stages[-1]:
+                    raise UsageError(f"{where} is what the next stage begins with, and none follows; set run.best")
+                self._best_fits(where, stage.steps)
         return self
 
-    def _best_fits(self, stage: StageConfig) -> None:
-        """Raise UsageError for a stage whose best weights cannot be told or are of no use."""
-        where = f"stage {stage.name!r}: best"
-        if stage is self.stages[-1]:
-            raise UsageError(f"{where} is what the next stage begins with, and none follows; leave it out")
-        if not self.evaluate.samples or not 0 < self.evaluate.every < stage.steps:
+    def _best_fits(self, where: str, steps: int) -> None:
+        """Raise UsageError where the best weights of so many steps cannot be told."""
+        if not self.evaluate.samples or not 0 < self.evaluate.every < steps:
             raise UsageError(
-                f"{where} is told by evaluations within its {stage.steps} steps; set evaluate.every below that, and "
+                f"{where} is told by evaluations within its {steps} steps; set evaluate.every below that, and "
                 "evaluate.samples above 0"
             )
-        if self.scale.trainers > 1:
-            raise UsageError(f"{where} keeps the weights of one process; set scale.trainers=1")
 
 
 def load_config(recipe: str | Path | Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) -> RunConfig:

@@ -2,7 +2,7 @@
 
 A setting is a recipe with a table ``[bank]``:
 
-- ``steps``: of RL, whose weights answer: 0, the model's own, n and 2 n, as a run keeps its last two checkpoints.
+- ``steps``: of RL, whose weights answer; 0 are the model's own.
 - ``samples``: responses on record, to each held-out task and of each of these weights.
 - ``budgets``: responses that a strategy may begin; it is compared under the largest.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -182,7 +183,7 @@ def _weights(setting: BankSetting, folder: Path, step: int) -> str:
     path = folder / "run" / "checkpoints" / f"rl-{step:06d}"
     if not path.is_dir() or missing_files(path):
         begun = any(not missing_files(p) for p in checkpoints(folder / "run"))
-        kept = {"dir": str(folder / "run"), "checkpoint_every": min(s for s in setting.steps if s)}
+        kept = {"dir": str(folder / "run"), "checkpoint_every": math.gcd(*setting.steps), "keep": "all"}
         if begun:
             train(resume=folder / "run", quiet=True)
         else:

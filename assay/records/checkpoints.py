@@ -25,6 +25,11 @@ def checkpoint(run: Path, stage: str, step: int) -> Path:
     return run / "checkpoints" / f"{stage}-{step:06d}"
 
 
+def kept_best(run: Path) -> list[Path]:
+    """Folders of weights that were best at an evaluation and are kept for that, the best of all last."""
+    return sorted((path for path in (run / "best").glob("rl-*") if _CHECKPOINT.fullmatch(path.name)), key=place)
+
+
 def last_checkpoint(run: Path) -> tuple[str, int, Path]:
     """Stage, step and folder of a run's last checkpoint that is as it was written.
 

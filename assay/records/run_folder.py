@@ -4,7 +4,7 @@
 
     config.toml  environment.json  metrics.jsonl  tensorboard/
     rollouts/step-000012.parquet  evals/before.parquet  checkpoints/rl-000050/  reference/  report.html
-    signs.json  best/step-000025/  surveys/step-000000.jsonl
+    signs.json  best/rl-000025/  surveys/step-000000.jsonl
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
 from importlib import metadata
@@ -29,7 +29,7 @@ from typing import IO, Any
 from assay.batch import Batch
 from assay.config import RunConfig, differences, dump_config, load_config
 from assay.errors import AssayError, RunError, UsageError
-from assay.records.checkpoints import checkpoint, checkpoints, place, whole_checkpoints
+from assay.records.checkpoints import checkpoint, checkpoints, kept_best, place, whole_checkpoints
 from assay.records.evaluation import Evaluation
 from assay.records.files import (
     disk_failure,
@@ -225,23 +225,41 @@ class RunFolder:
 
     def best(self, step: int) -> Path:
         """Where the weights after RL step ``step`` are, if they are the best of a stage that keeps them."""
-        return self.path / "best" / f"step-{step:06d}"
+        return self.path / "best" / f"rl-{step:06d}"
 
     def save_checkpoint(self, stage: str, step: int, write: Callable[[Path], Any]) -> None:
-        """Store a checkpoint after ``step`` steps of ``stage``, unless it is there already; keep the last two."""
+        """Store a checkpoint after ``step`` steps of ``stage``, unless it is there already."""
         path = checkpoint(self.path, stage, step)
-        if path.is_dir() and not missing_files(path):
-            return
+        if not self.has(path):
+            with self.writing("a checkpoint"):
+                self.sync_metrics()
+                self.put(path, write)
+                self.prune()
 
-        def write_with_config(folder: Path) -> None:
+    def save_best(self, step: int, write: Callable[[Path], Any]) -> None:
+        """Store the weights after RL step ``step``, the best of a stage, unless they are there already."""
+        if not self.has(self.best(step)):
+            with self.writing("the best weights"):
+                self.put(self.best(step), write)
+
+    def save_reference(self, write: Callable[[Path], Any], place: int = 0) -> None:
+        """Store the policy that RL, or the stage at ``place`` in it, starts from."""
+        with self.writing("the reference policy"):
+            self.put(self.reference(place), write, config=False)
+
+    def has(self, path: Path) -> bool:
+        """Whether a folder is there with all its files."""
+        return path.is_dir() and not missing_files(path)
+
+    def put(self, path: Path, write: Callable[[Path], Any], config: bool = True) -> None:
+        """Have ``write`` fill a folder that appears whole or not at all, with the run's configuration if wanted."""
+
+        def whole(folder: Path) -> None:
             write(folder)
-            (folder / "config.toml").write_text(dump_config(self.config), encoding="utf-8")
+            if config:
+                (folder / "config.toml").write_text(dump_config(self.config), encoding="utf-8")
 
-        with self.writing("a checkpoint"):
-            path.parent.mkdir(exist_ok=True)
-            self.sync_metrics()
-            write_folder(path, write_with_config)
-            self.prune()
+        write_folder(path, whole)
 
     def sync_metrics(self) -> None:
         """Make the metrics survive a crash: a checkpoint stands for the lines before it."""
@@ -249,14 +267,16 @@ class RunFolder:
             sync(self.path / "metrics.jsonl")
 
     def prune(self) -> None:
-        """Remove all but the last two checkpoints."""
-        for old in checkpoints(self.path)[:-2]:
-            shutil.rmtree(old)
+        """Remove all but the last checkpoints, as many as ``run.keep`` says."""
+        if self.config.run.keep != "all":
+            for old in checkpoints(self.path)[: -self.config.run.keep]:
+                shutil.rmtree(old)
 
-    def save_reference(self, write: Callable[[Path], Any], place: int = 0) -> None:
-        """Store the policy that RL, or the stage at ``place`` in it, starts from."""
-        with self.writing("the reference policy"):
-            write_folder(self.reference(place), write)
+    def forget_best(self, wanted: Collection[int]) -> None:
+        """Remove the weights that were best once, but for those after these steps."""
+        for path in kept_best(self.path):
+            if place(path)[1] not in wanted:
+                remove(path)
 
     def reference(self, place: int = 0) -> Path:
         """Where the policy that RL, or the stage at ``place`` in it (from 0), started from is stored."""
@@ -306,9 +326,7 @@ class RunFolder:
             for path in checkpoints(self.path):
                 if place(path) > now:
                     shutil.rmtree(path)
-            for path in (self.path / "best").glob("step-*"):
-                if (number := path.name.removeprefix("step-")).isdecimal() and int(number) > done:
-                    remove(path)
+            self.forget_best(range(done + 1))
             # TensorBoard merges event files; only a fresh one from the kept lines shows each step once.
             remove(self.path / "tensorboard")
             self._show(kept)

@@ -12,7 +12,7 @@ from assay.config import dump_config, load_config
 from assay.errors import UsageError
 from assay.evaluate import Evaluation, difference
 from assay.records.evaluation import ladder
-from assay.report.run import Run, read_run
+from assay.report.run import Run, read_run, upto
 from assay.tasks.eval_sources import specs
 
 LIMITS = (
@@ -21,12 +21,13 @@ LIMITS = (
 )
 
 
-def model_card(folder: Path, repo: str) -> str:
+def model_card(folder: Path, repo: str, step: int | None = None) -> str:
     """Return the card of a run's model, Markdown with the metadata that the hub reads.
 
     Args:
         folder: of the run.
         repo: what the model is called there, ``owner/name``.
+        step: of RL, whose weights these are; the last one unless given.
 
     Raises:
         UsageError: the folder is no run.
@@ -35,6 +36,8 @@ def model_card(folder: Path, repo: str) -> str:
     if run.config is None:
         raise UsageError(f"{folder} is no run folder: it holds no config.toml")
     config = tomllib.loads(run.config)
+    if step is not None:
+        run = upto(run, step)
     source, tasks = config["model"]["source"], _name(config["tasks"]["source"])
     last = run.evaluations[-1] if run.evaluations else None
     lines = ["---", *_metadata(source, _measured(config, last), repo), "---", "", f"# {repo.rpartition('/')[2]}", ""]

@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.engines.target import resolve
 from assay.errors import RunError, UsageError
-from assay.records.checkpoints import checkpoints, last_checkpoint
+from assay.records.checkpoints import checkpoints, kept_best, last_checkpoint, place
 from assay.records.files import damage
 from assay.report.card import model_card
 
@@ -25,7 +25,7 @@ def push(run: str | Path, repo: str, private: bool = True, checkpoint: str | Non
         run: its folder.
         repo: ``owner/name``; made if it is not there.
         private: whether others may not see it, where it is made.
-        checkpoint: its name, ``rl-000050``; the last whole one if left out.
+        checkpoint: its name, ``rl-000050``, or ``best``, what ``run.best`` kept; the last whole one if left out.
         message: of the commit.
 
     Raises:
@@ -37,19 +37,20 @@ def push(run: str | Path, repo: str, private: bool = True, checkpoint: str | Non
 
     folder = Path(run)
     weights = _weights(folder, checkpoint)
-    card = model_card(folder, repo)
-    with tempfile.TemporaryDirectory() as place:
+    stage, number = place(weights.parent)
+    card = model_card(folder, repo, number if stage else 0)
+    with tempfile.TemporaryDirectory() as there:
         if (weights / "adapter_config.json").is_file():
-            resolve(str(weights.parent)).load().save_merged(Path(place))
+            resolve(str(weights.parent)).load().save_merged(Path(there))
         else:
-            shutil.copytree(weights, place, dirs_exist_ok=True)
-        Path(place, "README.md").write_text(card, encoding="utf-8")
-        shutil.copyfile(folder / "config.toml", Path(place, "recipe.toml"))
+            shutil.copytree(weights, there, dirs_exist_ok=True)
+        Path(there, "README.md").write_text(card, encoding="utf-8")
+        shutil.copyfile(folder / "config.toml", Path(there, "recipe.toml"))
         api: Any = HfApi()
         try:
             address = api.create_repo(repo, private=private, exist_ok=True, repo_type="model")
             api.upload_folder(
-                repo_id=repo, folder_path=place, commit_message=message or f"{folder.name}, {weights.parent.name}"
+                repo_id=repo, folder_path=there, commit_message=message or f"{folder.name}, {weights.parent.name}"
             )
         except HFValidationError as error:
             raise UsageError(f"no model on the hub can be called {repo!r}: {_line(error)}") from None
@@ -65,6 +66,8 @@ def _weights(folder: Path, checkpoint: str | None) -> Path:
     if checkpoint is None:
         return last_checkpoint(folder)[2] / "policy"
     known = {path.name: path for path in checkpoints(folder)}
+    if best := kept_best(folder):
+        known = {**{path.name: path for path in best}, "best": best[-1], **known}
     if checkpoint not in known:
         raise UsageError(f"{folder} has no checkpoint {checkpoint!r}; it has {', '.join(known) or 'none'}")
     if wrong := damage(known[checkpoint]):

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -147,6 +147,18 @@ def _metrics(path: Path, notes: list[str]) -> dict[str, list[dict[str, Any]]]:
     if wrong:
         notes.append(f"{path.name}: {joined(wrong)}; the curves go on without.")
     return {stage: [steps[step] for step in sorted(steps)] for stage, steps in stages.items()}
+
+
+def upto(run: Run, step: int) -> Run:
+    """Return the run as it was after some steps of RL."""
+    metrics = {**run.metrics, "rl": [row for row in run.metrics.get("rl", []) if row["step"] <= step]}
+    return replace(
+        run,
+        metrics=metrics,
+        evaluations=[e for e in run.evaluations if e.step <= step],
+        rollouts=[r for r in run.rollouts if r.step <= step],
+        signs=None if run.signs is None else [s for s in run.signs if s.step <= step],
+    )
 
 
 def _evaluations(folder: Path, notes: list[str]) -> list[Evaluation]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from assay.batch import Batch
 from assay.config import RunConfig, dump_config
-from assay.records.checkpoints import checkpoint
 from assay.records.evaluation import Evaluation
-from assay.records.files import finish_folder, missing_files, start_folder
+from assay.records.files import finish_folder, start_folder
 from assay.records.run_folder import RunFolder
 from assay.records.sign import Sign
 from assay.records.surveys import Piece
@@ -85,35 +84,33 @@ class SharedFolder(RunFolder):
         if self.own is not None:
             self.own.add_survey(step, pieces, piece)
 
-    def save_checkpoint(self, stage: str, step: int, write: Callable[[Path], Any]) -> None:
-        """As one process does; every rank calls ``write`` on the same folder, which is moved to its place when all are
-        done."""
-        path = checkpoint(self.path, stage, step)
-        if self.ranks.once(lambda: path.is_dir() and not missing_files(path)):
-            return
-        with self.writing("a checkpoint"):
-            temporary = self.ranks.once(lambda: self._begun(path))
-            write(temporary)
-            self.ranks.barrier()
-            self.ranks.once(lambda: self._finished(temporary, path))
+    def evaluations(self) -> list[Evaluation]:
+        return self._told(lambda own: own.evaluations())
 
-    def _begun(self, path: Path) -> Path:
-        path.parent.mkdir(exist_ok=True)
-        self.sync_metrics()
-        return start_folder(path)
+    def has(self, path: Path) -> bool:
+        return self._told(lambda own: own.has(path))
 
-    def _finished(self, temporary: Path, path: Path) -> None:
-        (temporary / "config.toml").write_text(dump_config(self.config), encoding="utf-8")
-        finish_folder(temporary, path)
-        self.prune()
+    def put(self, path: Path, write: Callable[[Path], Any], config: bool = True) -> None:
+        """Every rank calls ``write`` on the same folder, which is moved to its place when all are done."""
+        temporary = self.ranks.once(lambda: start_folder(path))
+        write(temporary)
+        self.ranks.barrier()
 
-    def save_reference(self, write: Callable[[Path], Any], place: int = 0) -> None:
-        path = self.reference(place)
-        with self.writing("the reference policy"):
-            temporary = self.ranks.once(lambda: start_folder(path))
-            write(temporary)
-            self.ranks.barrier()
-            self.ranks.once(lambda: finish_folder(temporary, path))
+        def finished() -> None:
+            if config:
+                (temporary / "config.toml").write_text(dump_config(self.config), encoding="utf-8")
+            finish_folder(temporary, path)
+
+        self.ranks.once(finished)
+
+    def sync_metrics(self) -> None:
+        self._told(lambda own: own.sync_metrics())
+
+    def prune(self) -> None:
+        self._told(lambda own: own.prune())
+
+    def forget_best(self, wanted: Collection[int]) -> None:
+        self._told(lambda own: own.forget_best(wanted))
 
     def forget_after(self, stage: str, step: int) -> list[str]:
         return self._told(lambda own: own.forget_after(stage, step))

@@ -1,9 +1,8 @@
-"""The best weights of a stage, by its evaluations: what the stage after it goes on from, if it is to."""
+"""The best weights of a stage, by its evaluations: what the next stage goes on from, or what the run leaves."""
 
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from assay.errors import RunError
 from assay.records.checkpoints import checkpoints, place
 from assay.records.evaluation import Evaluation
-from assay.records.files import damage, write_folder
+from assay.records.files import damage
 from assay.records.run_folder import RunFolder
 
 
@@ -31,7 +30,7 @@ def best_of(found: Iterable[Evaluation], metric: str, begun: int, upto: int) -> 
 
 
 class Best:
-    """Keeps the weights of a stage's best evaluation in ``best/step-000025`` of the run's folder.
+    """Keeps the weights of a stage's best evaluation in ``best/rl-000025`` of the run's folder.
 
     Which they are follows from the evaluations that are stored, so that a resumed run finds what the uninterrupted one
     would have. Weights that a checkpoint would fall back on are kept too.
@@ -49,6 +48,10 @@ class Best:
         """Where the weights after ``step`` steps are."""
         return self.folder.best(step)
 
+    def told(self, found: Evaluation) -> str:
+        """Return the metric and its value in an evaluation."""
+        return f"{self.metric} {found.metrics()[self.metric]:.3f}"
+
     def upto(self, step: int) -> Evaluation | None:
         """The stage's best evaluation in its steps up to ``step``."""
         return best_of(self.folder.evaluations(), self.metric, self.begun, step)
@@ -56,15 +59,14 @@ class Best:
     def keep(self, step: int, save: Callable[[Path], Any]) -> None:
         """After an evaluation at ``step``: store the weights if it is the best so far, and remove what was before."""
         now = self.upto(step)
-        if now is None or now.step != step or (self.at(step).is_dir() and not damage(self.at(step))):
+        if now is None:
             return
-        with self.folder.writing("the best weights of the stage"):
-            write_folder(self.at(step), save)
+        if now.step == step:
+            self.folder.save_best(step, lambda folder: save(folder / "policy"))
         numbers = {place(path)[1] for path in checkpoints(self.folder.path)}
-        wanted = {step, *(found.step for n in numbers if (found := self.upto(min(n, step))) is not None)}
-        for other in range(self.begun + 1, step):
-            if other not in wanted and self.at(other).is_dir():
-                shutil.rmtree(self.at(other))
+        fallen_back_on = {found.step for n in numbers if (found := self.upto(min(n, step))) is not None}
+        earlier_stages = range(self.begun + 1)
+        self.folder.forget_best({now.step, *fallen_back_on, *earlier_stages})
 
     def take(self, step: int, load: Callable[[Path], Any]) -> Evaluation | None:
         """At the stage's end, after ``step`` steps: load its best weights, unless they are those that are there.
@@ -82,5 +84,5 @@ class Best:
                 raise RunError(
                     f"the stage's best weights in {where}: it {wrong}; put them back, or start again in another run.dir"
                 )
-            load(where)
+            load(where / "policy")
         return found

@@ -178,6 +178,7 @@ def _assemble(
         stages = [_stage(*part, stream, known, common) for part in parts]
     else:
         stages = [make_stage("", config, None, methods[0], stream, known, *common)]
+    stages[-1].best = config.run.best
     first, settings = stages[0], config.rollout
     method = first.method
     keep_freed_memory()

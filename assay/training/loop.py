@@ -154,6 +154,9 @@ class Trainer(State):
         if self.folder.stored_evaluation("after", self.step):
             self.reporter.line(f"{self.folder.path} is finished; to extend it, give train.steps=... above {self.step}")
         self.measured("after", samples, interrupt)
+        if self.best is not None and (found := self.best.upto(self.step)) is not None:
+            where = self.best.at(found.step) if self.folder.has(self.best.at(found.step)) else "not kept"
+            self.reporter.line(f"best at step {found.step}, {self.best.told(found)}: {where}")
 
     def looked(self, interrupt: Interrupt) -> bool:
         """Have the curriculum look at its data where that is due; return whether the step can be taken then."""
@@ -181,7 +184,7 @@ class Trainer(State):
 
     @property
     def best(self) -> Best | None:
-        """What keeps the best weights of the stage, if the next one goes on from those."""
+        """What keeps the best weights of the stage, if the next one goes on from those, or the run keeps them."""
         metric = self.stages[self.place].best if self.stages else None
         return None if metric is None else Best(self.folder, metric, self.begun)
 
@@ -208,10 +211,7 @@ class Trainer(State):
                 f"stage {name!r}: nothing could be judged, so no weights are best; going on from the last"
             )
         else:
-            value = found.metrics()[best.metric]
-            self.reporter.line(
-                f"stage {name!r}: best at step {found.step}, {best.metric} {value:.3f}; going on from there"
-            )
+            self.reporter.line(f"stage {name!r}: best at step {found.step}, {best.told(found)}; going on from there")
 
     def reinforced(self, interrupt: Interrupt) -> bool:
         """Whether no step of the stage is left, after the evaluation that is due."""

@@ -39,7 +39,7 @@ class Stage:
         name: empty for the single stage of a run without any.
         config: of the run in this stage, with the stage's own number of steps.
         until: when it ends sooner, if it may.
-        best: by what its best weights are told, if the next one goes on from those.
+        best: by what its best weights are told, if the next one goes on from those, or the run keeps them.
         stream, curriculum, rollout, method: its parts.
         looks: the rollout that answers what a curriculum asks when it looks at its data.
         tasks: that are known before it begins.

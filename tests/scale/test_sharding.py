@@ -18,10 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranked import ranked, train
 from running import recipe
+from safetensors.torch import load_file
 
 import assay
 from assay.errors import RunError, UsageError
-from assay.records.checkpoints import checkpoints, last_checkpoint
+from assay.records.checkpoints import checkpoints, kept_best, last_checkpoint
 from assay.registry import build
 from assay.scale.launch import launch
 from assay.scale.ranks import Place, Ranks, join, place_of
@@ -84,8 +85,6 @@ def assert_alike(run: Path, other: Path, tolerance: float = 1e-4) -> None:
 
 def policy(run: Path) -> dict[str, Any]:
     """Weights of the last checkpoint, as transformers reads them."""
-    from safetensors.torch import load_file
-
     [file] = (last_checkpoint(run)[2] / "policy").glob("*.safetensors")
     return load_file(file)
 
@@ -114,6 +113,21 @@ def test_ten_steps_on_two_ranks_are_those_of_one_process(ten: Path, both: Path) 
     # One rank alone writes and speaks.
     assert folder.with_name("run.log.1").read_text() == ""
     assert (last_checkpoint(folder)[2] / "shards").is_dir()
+
+
+@pytest.mark.slow
+def test_the_best_weights_of_a_stage_and_of_a_run_on_two_ranks(tmp_path: Path) -> None:
+    """The second stage goes on from those of the first, and the run keeps those of the second."""
+    second = '{name = "second", steps = 4, method = {objective = {name = "clip", kl_weight = 0.1}}}'
+    stages = f'stages=[{{name = "first", steps = 4, best = "score/mean"}}, {second}]'
+    sections = {"train": {"steps": None}, "evaluate": {"every": 2}, "run": {"best": "score/mean"}}
+    one, two = alone(tmp_path / "one", stages, **sections), together(tmp_path / "two", stages, **sections)
+    assert_alike(two, one)
+    mine, theirs = kept_best(one), kept_best(two)
+    assert [path.name for path in mine] == [path.name for path in theirs] != []
+    for path, same in [(one / "reference-2", two / "reference-2"), (mine[-1] / "policy", theirs[-1] / "policy")]:
+        weights = [load_file(next(p.glob("*.safetensors"))) for p in (path, same)]
+        assert all((weights[0][name] - weights[1][name]).abs().max() < 1e-4 for name in weights[0])
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
-"""A stage goes on from the best weights of the one before: which they are, also where a run was interrupted."""
+"""The best weights of a stage, which the next one goes on from or the run keeps: which they are, also where a run was
+interrupted; and how many checkpoints stay."""
 
 from __future__ import annotations
 
@@ -12,9 +13,13 @@ from safetensors.torch import load_file
 
 import assay
 from assay.config import load_config
+from assay.engines.target import resolve
 from assay.errors import RunError, UsageError
+from assay.records.checkpoints import checkpoints, kept_best
 from assay.records.evaluation import Evaluation
 from assay.records.sample import Sample
+from assay.report.card import model_card
+from assay.report.hub import _weights
 from assay.training.best import best_of
 from assay.training.loop import Trainer
 
@@ -107,9 +112,9 @@ class Fails:
 
 
 def test_the_next_stage_begins_with_the_best_weights(whole: Path) -> None:
-    assert [path.name for path in (whole / "best").iterdir()] == ["step-000002"]
+    assert [path.name for path in (whole / "best").iterdir()] == ["rl-000002"]
     # What the second stage set aside as its reference are the weights that it began with.
-    assert weights(whole / "reference-2") == weights(whole / "best" / "step-000002")
+    assert weights(whole / "reference-2") == weights(whole / "best" / "rl-000002")
 
 
 @pytest.mark.parametrize("at", [3, 5])
@@ -127,7 +132,7 @@ def test_best_weights_that_are_damaged_are_named(told: None, tmp_path: Path) -> 
     with pytest.raises(RunError, match="the machine"):
         assay.train(recipe(folder), callbacks=[Fails(5)], quiet=True)
     next((folder / "best").rglob("model.safetensors")).write_bytes(b"")
-    with pytest.raises(RunError, match=r"step-000002: it lacks model.safetensors; put them back"):
+    with pytest.raises(RunError, match=r"rl-000002: it lacks policy/model.safetensors; put them back"):
         assay.train(resume=folder, quiet=True)
 
 
@@ -147,15 +152,77 @@ def test_without_a_verdict_the_last_weights_go_on(
     assert weights(folder / "checkpoints" / "rl-000004") == last, "the first stage is the same in both"
 
 
+def single(folder: Path, **run: Any) -> dict[str, Any]:
+    made = recipe(folder)
+    del made["stages"]
+    made["train"]["steps"] = 4
+    return {**made, "run": {**made["run"], "checkpoint_every": 1, **run}}
+
+
+def test_a_run_keeps_its_best_weights(told: None, whole: Path, tmp_path: Path, capfd: Any) -> None:
+    folder = tmp_path / "run"
+    result = assay.train(single(folder, best="pass@1"))
+    assert result.best == folder / "best" / "rl-000002" and kept_best(folder) == [result.best]
+    assert f"best at step 2, pass@1 0.750: {result.best}" in capfd.readouterr().err
+    # The first stage of the other run is the same up to there.
+    assert weights(result.best) == weights(whole / "reference-2")
+    target = resolve(str(result.best))
+    assert (target.step, target.trained, target.folder) == (2, True, result.best / "policy")
+    assert assay.train(single(tmp_path / "other"), quiet=True).best is None
+    assert not (tmp_path / "other" / "best").exists()
+
+
+def test_the_best_weights_of_a_run_that_failed_and_of_one_that_is_extended(
+    told: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(RunError, match="the machine"):
+        assay.train(single(folder, best="pass@1"), callbacks=[Fails(3)], quiet=True)
+    result = assay.train(resume=folder, quiet=True)
+    assert [path.name for path in kept_best(folder)] == ["rl-000002"]
+    monkeypatch.setitem(MARKS, "step-000005", "1111")
+    longer = assay.train(resume=folder, overrides=["train.steps=6"], quiet=True)
+    assert result.best != longer.best == folder / "best" / "rl-000005"
+
+
+def test_best_weights_that_nobody_kept_are_told_of(told: None, tmp_path: Path, capfd: Any) -> None:
+    """The run is extended with what keeps them, after they were the best."""
+    assay.train(single(tmp_path / "run"), quiet=True)
+    assay.train(resume=tmp_path / "run", overrides=["train.steps=6", "run.best=pass@1"])
+    assert "best at step 2, pass@1 0.750: not kept" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("keep", "steps"), [(1, [4]), (2, [3, 4]), (3, [2, 3, 4]), ("all", [0, 1, 2, 3, 4])])
+def test_so_many_checkpoints_stay(told: None, tmp_path: Path, keep: Any, steps: list[int]) -> None:
+    folder = tmp_path / "run"
+    assay.train(single(folder, keep=keep), quiet=True)
+    assert [path.name for path in checkpoints(folder)][-len(steps) :] == [f"rl-{step:06d}" for step in steps]
+    assert keep == "all" or len(checkpoints(folder)) == keep
+
+
+def test_the_card_of_earlier_weights_says_nothing_of_later_ones(told: None, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assay.train(single(folder, best="pass@1", keep="all"), quiet=True)
+    last, best, first = (model_card(folder, "me/it", step) for step in (None, 2, 0))
+    assert "| after | 4 |" in last and "4 steps of RL" in last and "value: 0.0000" in last
+    assert "| step-000002 | 2 |" in best and "step-000003" not in best and "| after |" not in best
+    assert "2 steps of RL" in best and "value: 0.7500" in best
+    assert "0 steps of RL" in first and "value: 1.0000" in first
+    assert _weights(folder, "best") == folder / "best" / "rl-000002" / "policy"
+    assert _weights(folder, "rl-000001") == folder / "checkpoints" / "rl-000001" / "policy"
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"evaluate": {"every": 0}}, r"told by evaluations within its 4 steps; set evaluate\.every below"),
         ({"evaluate": {"every": 4}}, "told by evaluations within its 4 steps"),
         ({"evaluate": {"every": 3, "samples": 0}}, "evaluate.samples above 0"),
-        ({"scale": {"trainers": 2}}, r"set scale\.trainers=1"),
-        ({"stages": [{"name": "last", "steps": 4, "best": "pass@1"}]}, "'last': best .* none follows"),
+        ({"stages": [{"name": "last", "steps": 4, "best": "pass@1"}]}, "'last': best .* none follows; set run.best"),
         ({"stages": [{"name": "last", "steps": 4, "best": "entropy"}]}, "best"),
+        ({"run": {"best": "pass@1"}, "evaluate": {"every": 2}}, r"run\.best is told by evaluations within its 2 steps"),
+        ({"stages": [], "run": {"best": "pass@1"}, "evaluate": {"every": 0}}, r"run\.best .* within its 100 steps"),
+        ({"run": {"keep": 0}}, "keep"),
     ],
 )
 def test_what_cannot_be_told_is_said_at_once(changes: dict[str, Any], words: str) -> None:

@@ -29,7 +29,7 @@ def push(
     Args:
         run: its folder.
         repo: owner/name, made if it is not there; model=owner/name takes it from there.
-        checkpoint: its name, e.g. rl-000050; the last one if left out.
+        checkpoint: its name, e.g. rl-000050, or best, what run.best kept; the last one if left out.
         public: let everybody see it, where it is made.
         message: of the commit.
         as_json: print the address as JSON.
