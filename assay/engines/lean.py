@@ -22,7 +22,7 @@ from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
 from assay.engines.packed import pays, plain
-from assay.policies.attention import KeyValueCache, Layout, Prefill
+from assay.policies.attention.packed import KeyValueCache, Layout, Prefill
 from assay.policies.causal_lm import CausalLM
 
 Hidden = Callable[[Tensor, Layout], Tensor]

@@ -16,7 +16,7 @@ from assay.engines.hf import HFEngine
 from assay.engines.lean import Hidden
 from assay.engines.tabular import TabularEngine
 from assay.errors import UsageError
-from assay.policies.attention import KeyValueCache
+from assay.policies.attention.packed import KeyValueCache
 from assay.policies.causal_lm import CausalLM
 from assay.policies.combined.logit_sum import LogitSum, logit_sum
 from assay.policies.logprobs import Head

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from assay.engines.lean import Hidden
 from assay.engines.sessions import Kept
-from assay.policies.attention import Decode, Extend, KeyValueCache, Layout, Prefill
+from assay.policies.attention.packed import Decode, Extend, KeyValueCache, Layout, Prefill
 from assay.policies.causal_lm import distinct
 
 Places = Callable[[np.ndarray], Int[torch.Tensor, "A P"] | None]

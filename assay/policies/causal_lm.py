@@ -16,10 +16,10 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.errors import UsageError
-from assay.policies import attention
+from assay.policies.attention import packed
+from assay.policies.attention.flex import Attention, layout_for
 from assay.policies.base import QUANTITIES, Policy, PolicyOutput
 from assay.policies.compiling import compile_layers
-from assay.policies.flex import Attention, layout_for
 from assay.policies.fused.norm import fuse_norms
 from assay.policies.fused.rotary import fuse_rotary
 from assay.policies.loading import LoraConfig, ModelConfig, load_model, no_progress_bar
@@ -39,7 +39,7 @@ class CausalLM:
         chat: apply the tokenizer's chat template to prompts, where it has one.
         lora: train low-rank adapters only; the reference policy is the model without them, as long as they add nothing
             when it is fixed.
-        kernel: what computes attention over a batch, see :data:`assay.policies.flex.Attention`.
+        kernel: what computes attention over a batch, see :data:`assay.policies.attention.flex.Attention`.
         compile: run decoder layers and log-probabilities compiled where gradients are wanted.
 
     A response must have the same log-probability when it is sampled and when it is learnt from, so the model's own
@@ -62,7 +62,7 @@ class CausalLM:
         kernel: Attention = "auto",
         compile: bool = False,
     ):
-        attention.register()
+        packed.register()
         self.tokenizer = tokenizer
         self.chat = chat and bool(getattr(tokenizer, "chat_template", None))
         _switch_off_dropout(model)
@@ -76,7 +76,7 @@ class CausalLM:
         self.device = next(model.parameters()).device
         self.context: int = getattr(model.config.get_text_config(), "max_position_embeddings", None) or 2**31
         self.stop_ids = _stop_ids(model, tokenizer)
-        if self.decoder.config._attn_implementation != attention.NAME:
+        if self.decoder.config._attn_implementation != packed.NAME:
             _check_packing(self)
         self.layout = layout_for(kernel, model)
         if compile:
@@ -265,12 +265,12 @@ class CausalLM:
             out[inside] = torch.cat(chosen)
         return out
 
-    def hidden(self, tokens: Int[Tensor, "S"], layout: attention.Layout) -> Tensor:
+    def hidden(self, tokens: Int[Tensor, "S"], layout: packed.Layout) -> Tensor:
         """Return the last hidden states ``(S, D)`` of packed tokens."""
         return self._hidden(tokens, layout)[0]
 
     def _hidden(
-        self, tokens: Int[Tensor, "S"], layout: attention.Layout, depths: Sequence[float] = ()
+        self, tokens: Int[Tensor, "S"], layout: packed.Layout, depths: Sequence[float] = ()
     ) -> tuple[Tensor, list[Tensor]]:
         """Return the last hidden states, and those after the layers at shares ``depths`` of all layers."""
         out = self.decoder(
@@ -288,7 +288,7 @@ class CausalLM:
         """The model without its output layer."""
         return self.model.base_model
 
-    def read(self, tokens: Int[Tensor, "S"], layout: attention.Layout) -> dict[str, Any]:
+    def read(self, tokens: Int[Tensor, "S"], layout: packed.Layout) -> dict[str, Any]:
         """Return what the decoder is called with for packed tokens, in transformers' names."""
         return {"input_ids": tokens[None], "position_ids": layout.position_ids}
 
@@ -302,7 +302,7 @@ class CausalLM:
 
     def place(
         self,
-        layout: attention.SharedPrompts | Probes,
+        layout: packed.SharedPrompts | Probes,
         prompts: Sequence[np.ndarray],
         responses: Sequence[Tensor],
         prompt_of: Sequence[int],
@@ -526,7 +526,7 @@ def _adapt(model: Any, lora: LoraConfig) -> Any:
     return adapter
 
 
-class _Probe(attention.SharedPrompts):
+class _Probe(packed.SharedPrompts):
     """Notes which layers attended, and with what window."""
 
     def __init__(self, *arguments: Any):
@@ -553,7 +553,7 @@ def _check_packing(policy: CausalLM) -> None:
         logits = model(input_ids=ids, use_cache=False).logits[0].float().log_softmax(-1)
         expected.append(logits[len(prompt) - 1 : -1].gather(-1, ids[0, len(prompt) :, None])[:, 0])
     try:
-        policy.decoder.set_attn_implementation(attention.NAME)
+        policy.decoder.set_attn_implementation(packed.NAME)
         layout = _Probe([prompt], responses, [0, 0], policy.device)
         hidden = policy.hidden(layout.tokens, layout)
         got, _ = token_logprobs(hidden[layout.predictors], policy.head, torch.cat(responses).to(policy.device))

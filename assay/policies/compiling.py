@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from assay.errors import UsageError
-from assay.policies import attention
+from assay.policies.attention import packed
 from assay.policies.logprobs import compiled
 
 
@@ -26,7 +26,7 @@ def compile_layers(model: Any) -> int:
 
     _check_compiler(next(model.parameters()).device)
     # What a layout does is gathers and library calls: there is nothing to fuse.
-    attention.register(opaque=True)
+    packed.register(opaque=True)
     layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
     for layer in layers:
         layer.forward = MethodType(_forward, layer)

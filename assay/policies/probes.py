@@ -10,9 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from assay.batch import Batch
-from assay.policies.attention import FromRows, RowMap, ToRows, count_up
+from assay.policies.attention.causal import causal
+from assay.policies.attention.packed import FromRows, RowMap, ToRows, count_up
 from assay.policies.base import Policy
-from assay.policies.causal import causal
 
 
 class Probes:

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.errors import UsageError
-from assay.policies import attention
+from assay.policies.attention import packed
+from assay.policies.attention.flex import Attention, layout_for
 from assay.policies.base import Policy, PolicyOutput
 from assay.policies.causal_lm import CausalLM, WithoutAdapter
 from assay.policies.causal_lm import _idle_adapter as idle_adapter
-from assay.policies.flex import Attention, layout_for
 from assay.policies.loading import ModelConfig, device_of, no_progress_bar, sees
 from assay.scale.ranks import Ranks
 
@@ -45,7 +45,7 @@ class ShardedLM(CausalLM):
         ranks: that share it.
         device: where the parts live, the compute is done.
         offload: keep the parts and the optimiser's state in the machine's memory.
-        kernel: what computes attention on ``device``, see :data:`assay.policies.flex.Attention`.
+        kernel: what computes attention on ``device``, see :data:`assay.policies.attention.flex.Attention`.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class ShardedLM(CausalLM):
     # Passes
 
     def _hidden(
-        self, tokens: Int[Tensor, "S"], layout: attention.Layout, depths: Sequence[float] = ()
+        self, tokens: Int[Tensor, "S"], layout: packed.Layout, depths: Sequence[float] = ()
     ) -> tuple[Tensor, list[Tensor]]:
         def run(*arguments: Any) -> tuple[Tensor, list[Tensor]]:
             last, inner = super(ShardedLM, self)._hidden(*arguments)

@@ -11,7 +11,7 @@ from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.lean import Lean, hidden_of
 from assay.engines.packed import LEAST_TOKENS, PackedLinear, supported
-from assay.policies.attention import KeyValueCache, Prefill
+from assay.policies.attention.packed import KeyValueCache, Prefill
 from assay.policies.causal_lm import CausalLM
 
 LLAMA_LIKE = {

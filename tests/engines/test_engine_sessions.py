@@ -17,7 +17,7 @@ from assay.engines.hf import HFEngine
 from assay.engines.sessions import Kept, Sessions
 from assay.engines.tabular import TabularEngine
 from assay.engines.tokens import Tokens
-from assay.policies.attention import Decode
+from assay.policies.attention.packed import Decode
 from assay.policies.causal_lm import CausalLM
 from assay.policies.tabular import TabularPolicy, Tree
 from assay.training.shadow import Shadow

@@ -8,7 +8,7 @@ import torch
 from tiny import TOKENIZER, batch_of, episode, ids, tiny
 from torch.nn import Parameter
 
-from assay.policies.attention import SharedPrompts
+from assay.policies.attention.packed import SharedPrompts
 from assay.policies.causal_lm import CausalLM
 from assay.policies.logprobs import Head, token_logprobs
 

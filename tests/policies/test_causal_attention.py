@@ -4,8 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from assay.policies import causal as module
-from assay.policies.causal import causal, short_causal
+from assay.policies.attention import causal as module
+from assay.policies.attention.causal import causal, short_causal
 
 
 def inputs(n=3, heads=4, shared=1, length=9, dim=8, dtype=torch.float32):

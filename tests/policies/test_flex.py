@@ -17,11 +17,11 @@ from torch import Tensor
 from torch.nn.attention import flex_attention as library
 
 from assay.errors import UsageError
-from assay.policies import flex
-from assay.policies.attention import SharedPrompts
+from assay.policies.attention import flex
+from assay.policies.attention.flex import FlexPrompts, block_mask, disagreement, layout_for
+from assay.policies.attention.packed import SharedPrompts
+from assay.policies.attention.split import prompts_layout
 from assay.policies.causal_lm import CausalLM
-from assay.policies.flex import FlexPrompts, block_mask, disagreement, layout_for
-from assay.policies.split import prompts_layout
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ from assay.engines import hf
 from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.engines.lean import Hidden
-from assay.policies.attention import Layout, SharedPrompts, ToRows
+from assay.policies.attention.packed import Layout, SharedPrompts, ToRows
+from assay.policies.attention.split import SplitPrompts, worthwhile
 from assay.policies.causal_lm import CausalLM, distinct
 from assay.policies.logprobs import token_logprobs
-from assay.policies.split import SplitPrompts, worthwhile
 from assay.types import Episode
 
 GROUP = 16

@@ -18,7 +18,7 @@ from assay.engines.base import Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import RunError, UsageError
 from assay.media import MARK, Picture
-from assay.policies import attention
+from assay.policies.attention import packed
 from assay.policies.loading import ModelConfig
 from assay.policies.pictures import album
 from assay.policies.pictures.album import FIRST, PLACES, Album, ids, numbers
@@ -83,7 +83,7 @@ def distributions(policy: VisionLM, tokens: np.ndarray) -> torch.Tensor:
             words = whole.masked_fill(seen, policy.reader.token)
             logits: torch.Tensor = policy.model(input_ids=words, use_cache=False, **inputs).logits[0]
     finally:
-        policy.decoder.set_attn_implementation(attention.NAME)
+        policy.decoder.set_attn_implementation(packed.NAME)
     return logits.log_softmax(-1)
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from assay.errors import UsageError
-from assay.policies import attention
+from assay.policies.attention import packed
 from assay.policies.base import Policy
 from assay.policies.causal_lm import CausalLM, WithoutAdapter
 from assay.policies.logprobs import Head
@@ -62,7 +62,7 @@ class LogitSum(CausalLM):
         self.context = min(policy.context for policy, _ in terms)
 
     def _hidden(
-        self, tokens: Int[Tensor, "S"], layout: attention.Layout, depths: Sequence[float] = ()
+        self, tokens: Int[Tensor, "S"], layout: packed.Layout, depths: Sequence[float] = ()
     ) -> tuple[Tensor, list[Tensor]]:
         if depths:
             raise UsageError("a sum of logits has no layers in between")

@@ -14,10 +14,10 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.media import MARK, Picture
-from assay.policies import attention
+from assay.policies.attention import packed
+from assay.policies.attention.flex import Attention
 from assay.policies.base import PolicyOutput
 from assay.policies.causal_lm import CausalLM
-from assay.policies.flex import Attention
 from assay.policies.loading import LoraConfig, ModelConfig, load_vision_model
 from assay.policies.logprobs import token_logprobs
 from assay.policies.pictures.album import FIRST, PLACES, Album, ids, numbers
@@ -227,7 +227,7 @@ class VisionLM(CausalLM):
 
     def place(
         self,
-        layout: attention.SharedPrompts | Probes,
+        layout: packed.SharedPrompts | Probes,
         prompts: Sequence[np.ndarray],
         responses: Sequence[Tensor],
         prompt_of: Sequence[int],
@@ -268,7 +268,7 @@ class VisionLM(CausalLM):
             None if at is None else torch.cat([at, (at.max() + 1 + torch.arange(len(response))).expand(len(at), -1)], 1)
         )
 
-    def read(self, tokens: Int[Tensor, "S"], layout: attention.Layout) -> dict[str, Any]:
+    def read(self, tokens: Int[Tensor, "S"], layout: packed.Layout) -> dict[str, Any]:
         """What the decoder is called with: embeddings, not ids."""
         return {"inputs_embeds": self.embed(tokens)[None], "position_ids": layout.position_ids}
 
@@ -305,7 +305,7 @@ def _check_pictures(policy: VisionLM) -> None:
         for _ in range(2):
             picture = Picture.of(rng.integers(256, size=(56, 84, 3), dtype=np.uint8))
             prompt = np.concatenate([words[:4], policy._picture(picture), words[4:8]])
-            layout = attention.SharedPrompts([torch.from_numpy(prompt)], [response], [0], policy.device)
+            layout = packed.SharedPrompts([torch.from_numpy(prompt)], [response], [0], policy.device)
             policy.place(layout, [prompt], [response], [0])
             hidden = policy.hidden(layout.tokens, layout)[layout.predictors]
             scores.append(token_logprobs(hidden, policy.head, response.to(policy.device))[0])
@@ -318,7 +318,7 @@ def _check_pictures(policy: VisionLM) -> None:
         try:
             logits = model(input_ids=policy.words(whole), use_cache=False, **inputs).logits[0]
         finally:
-            decoder.set_attn_implementation(attention.NAME)
+            decoder.set_attn_implementation(packed.NAME)
         own = logits.float().log_softmax(-1)[-5:-1].gather(-1, whole[0, -4:, None])[:, 0]
         difference, change = float((own - scores[1]).abs().mean()), float((scores[0] - scores[1]).abs().max())
         reason = ""

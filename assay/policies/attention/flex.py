@@ -1,6 +1,6 @@
 """Packed attention by torch's flex attention, where a GPU is: no padded rows, and a shared prompt's keys stay shared.
 
-The padded rows of :class:`assay.policies.attention.SharedPrompts` repeat a prompt's keys for every response and compute
+The padded rows of :class:`~.packed.SharedPrompts` repeat a prompt's keys for every response and compute
 the longest response's length for all. Here queries and keys stay packed. A mask says which token sees which, and blocks
 of 128 x 128 tokens in which nobody sees anybody are skipped.
 """
@@ -17,8 +17,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from assay.errors import UsageError
-from assay.policies.attention import SharedPrompts
-from assay.policies.split import prompts_layout
+from assay.policies.attention.packed import SharedPrompts
+from assay.policies.attention.split import prompts_layout
 
 Attention = Literal["auto", "sdpa", "flex"]
 """``auto`` is flex on a GPU where it works, else sdpa: padded rows and torch's scaled dot-product attention."""
@@ -31,7 +31,7 @@ ROWS = 2048
 
 
 class FlexPrompts(SharedPrompts):
-    """:class:`assay.policies.attention.SharedPrompts`, with attention over the packed tokens themselves.
+    """:class:`~.packed.SharedPrompts`, with attention over the packed tokens themselves.
 
     Token i sees token j where j is in i's own sequence (its prompt, or its response), or in the prompt of i's response,
     and stands no later: position_j <= position_i. With a window, only where position_i - position_j < window.

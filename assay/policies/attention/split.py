@@ -1,6 +1,6 @@
 """Attention over long shared prompts: a prompt's own queries are computed once, not once per response.
 
-The padded rows of :class:`assay.policies.attention.SharedPrompts` hold a prompt and a response each, and attention is
+The padded rows of :class:`~.packed.SharedPrompts` hold a prompt and a response each, and attention is
 computed for all of a row. With a prompt of P tokens in front of a response of R, that is (P + R)^2 pairs per response,
 of which P^2 are the same in the whole group. Here prompts attend by themselves, U rows of them, and only the R queries
 of a response attend to its row's P + R keys.
@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from assay.policies.attention import FromRows, RowMap, SharedPrompts, ToRows, count_up
-from assay.policies.causal import SHORT, causal
+from assay.policies.attention.causal import SHORT, causal
+from assay.policies.attention.packed import FromRows, RowMap, SharedPrompts, ToRows, count_up
 
 
 def worthwhile(prompts: Sequence[Tensor], responses: Sequence[Tensor], prompt_of: Sequence[int]) -> bool:
@@ -35,7 +35,7 @@ def prompts_layout(
 
 
 class SplitPrompts(SharedPrompts):
-    """:class:`assay.policies.attention.SharedPrompts`, with the attention of prompts and of responses apart."""
+    """:class:`~.packed.SharedPrompts`, with the attention of prompts and of responses apart."""
 
     def __init__(
         self,

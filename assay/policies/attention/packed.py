@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from assay.policies.causal import causal
+from assay.policies.attention.causal import causal
 
 NAME = "assay_packed"
 

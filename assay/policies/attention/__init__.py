@@ -1,0 +1,1 @@
+"""Attention over packed tokens, and over prompts that responses share."""
