@@ -118,6 +118,13 @@ def resolve(target: str, overrides: Sequence[str] = ()) -> Target:
         config = load_config({"model": {"source": target}}, overrides)
         if engine_setting(config):
             raise UsageError(f"{target} generates by itself; leave out engine={config.engine.name}")
+        if config.model.template is not None:
+            raise UsageError(f"{target} applies a chat template of its own; leave out model.template")
+        if config.model.system is not None:
+            table["system"] = config.model.system
+        if config.model.chat_values:
+            # vLLM and SGLang know this field.
+            table["extra"] = {"chat_template_kwargs": dict(config.model.chat_values), **table.get("extra", {})}
         return Target(target, config, 0, "", engine=table)
     if (path / "config.toml").is_file():
         config = load_config(path / "config.toml", overrides)

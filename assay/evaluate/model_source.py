@@ -80,7 +80,7 @@ class ModelSource:
             "tasks": len(self.asked),
             "parts": -(-len(self.asked) // self.chunk),
             "settings": {
-                "model": config.model.model_dump(mode="json"),
+                "model": config.model.setting,
                 "weights": self.target.weights,
                 "step": self.target.step,
                 "tasks": {"source": held_out_of(config), "mark": tasks_mark(self.asked), "verify": config.tasks.verify},

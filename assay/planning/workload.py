@@ -158,6 +158,8 @@ def mean_prompt(config: RunConfig) -> float:
 
 
 def _encoded(prompts: list[Any], model: ModelConfig) -> list[Any]:
+    from assay.policies.template import set_template
+
     tokenizer: Any
     if model.source == "nano":
         from assay.policies.nano import nano_tokenizer
@@ -175,6 +177,7 @@ def _encoded(prompts: list[Any], model: ModelConfig) -> list[Any]:
                 f"the tokenizer of {model.source!r} cannot be had here ({type(error).__name__}), so the "
                 "recipe's prompts cannot be measured; give --prompt-tokens"
             ) from None
+    set_template(tokenizer, model.template, model.chat_values, model.system)
     if model.chat == "auto" and getattr(tokenizer, "chat_template", None):
         talks = [[{"role": "user", "content": p}] if isinstance(p, str) else list(p) for p in prompts]
         texts = [tokenizer.apply_chat_template(t, add_generation_prompt=True, tokenize=False) for t in talks]

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assay.errors import UsageError
 from assay.policies.control.config import ControlConfig
 from assay.policies.flow.config import FlowConfig
 from assay.policies.nano import NanoConfig, nano_model, nano_tokenizer, nano_vision_model
+from assay.policies.template import set_template
 
 if TYPE_CHECKING:
     import torch
@@ -67,6 +68,12 @@ class ModelConfig(BaseModel):
     """``auto`` takes a GPU when there is one; else as torch writes it: ``cpu``, ``cuda:0``."""
     chat: Literal["auto", "never"] = "auto"
     """``auto`` applies the tokenizer's chat template where it has one; ``never`` feeds prompts as plain text."""
+    template: str | None = None
+    """A chat template in place of the tokenizer's: Jinja text, or a file of it. What is trained keeps it."""
+    chat_values: dict[str, Any] = {}
+    """Variables that the chat template reads, such as ``{enable_thinking = false}``."""
+    system: str | None = None
+    """A system message before every conversation that has none."""
     attention: Literal["auto", "sdpa", "flex"] = "auto"
     """What computes attention over a batch: torch's flex attention, or scaled dot-product attention over padded rows.
     ``auto`` takes flex on a GPU where it works."""
@@ -77,6 +84,21 @@ class ModelConfig(BaseModel):
     """Of a model that sees pictures, train the decoder alone."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, about a third more time."""
+
+    @model_validator(mode="after")
+    def _some_chat(self) -> ModelConfig:
+        said = [key for key in ("template", "chat_values", "system") if getattr(self, key) not in (None, {})]
+        if said and (self.chat == "never" or self.source in ("flow", "control")):
+            what = 'chat = "never"' if self.chat == "never" else f"source = {self.source!r}"
+            raise ValueError(f"{said[0]} is for conversations, which {what} has none of; leave one out")
+        return self
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """What responses depend on. What says nothing of the chat is left out, so that folders from before it could
+        be said go on."""
+        found = self.model_dump(mode="json")
+        return {k: v for k, v in found.items() if k not in ("template", "chat_values", "system") or v not in (None, {})}
 
 
 def load_model(config: ModelConfig, seed: int) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -94,6 +116,7 @@ def load_model(config: ModelConfig, seed: int) -> tuple[PreTrainedModel, PreTrai
     else:
         model, tokenizer = _pretrained(config.source, dtype)
     _check_end(config, tokenizer)
+    set_template(tokenizer, config.template, config.chat_values, config.system)
     if config.quantise is None:
         return model.to(device, dtype), tokenizer
     if config.compile or (config.lora is not None and config.lora.start == "pissa"):
@@ -124,6 +147,7 @@ def load_vision_model(config: ModelConfig, seed: int) -> tuple[Any, Any, Any]:
         model, tokenizer = _pretrained(config.source, dtype, AutoModelForImageTextToText)
         processor = _processor(config.source)
     _check_end(config, tokenizer)
+    set_template(tokenizer, config.template, config.chat_values, config.system)
     return model.to(device_of(config), dtype), tokenizer, processor
 
 

@@ -22,6 +22,7 @@ from assay.engines.openai.vocabulary import Alphabet, Tokenizer
 from assay.engines.openai.wire import OPTIONAL, Api, Wire, failed
 from assay.engines.openai.worker import Worker
 from assay.errors import UsageError
+from assay.policies.template import set_template
 from assay.registry import part
 from assay.types import Episode, Message, Prompt, Tool
 
@@ -219,6 +220,7 @@ def openai_engine(
     budget: float | None = None,
     cache: str | None = None,
     context: int | None = None,
+    system: str | None = None,
 ) -> OpenAIEngine:
     """Return an engine that asks a server which speaks OpenAI's protocol.
 
@@ -256,6 +258,7 @@ def openai_engine(
         cache: folder of answers. The same request, seed and all, is answered from there; processes may share it.
         context: tokens of the longest prompt with its response, which ends an episode of several turns; unbounded if
             left out.
+        system: a system message before every conversation that has none.
 
     Raises:
         UsageError: an option does not fit; or an option is missing that another needs.
@@ -271,6 +274,8 @@ def openai_engine(
         url, api_key_env, concurrency, requests_per_minute, tokens_per_minute, retries, backoff, timeout, total_timeout
     )
     vocabulary = Alphabet() if tokenizer is None else Tokenizer.load(tokenizer)
+    if isinstance(vocabulary, Tokenizer):
+        set_template(vocabulary.tokenizer, system=system)
     wire = Wire(
         model,
         vocabulary,
@@ -282,6 +287,7 @@ def openai_engine(
         max_tokens_field,
         frozenset(omit),
         dict(extra or {}),
+        system,
     )
     try:
         kept = None if cache is None else Cache(Path(cache).expanduser(), url)

@@ -14,7 +14,7 @@ from assay.engines.openai.client import Unsound
 from assay.engines.openai.vocabulary import Alphabet, Piece, Tokenizer
 from assay.errors import UsageError
 from assay.media import MARK
-from assay.types import Episode, Message, Stop
+from assay.types import Episode, Message, Prompt, Stop
 
 Api = Literal["chat", "completions"]
 
@@ -38,6 +38,7 @@ class Wire:
     max_tokens_field: str = "max_tokens"
     omit: frozenset[str] = frozenset()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    system: str | None = None
 
     @property
     def path(self) -> str:
@@ -78,7 +79,7 @@ class Wire:
         return {k: v for k, v in body.items() if k not in self.omit} | dict(self.extra)
 
     def _prompt(self, request: Request) -> dict[str, Any]:
-        prompt, begun = request.prompt, self.vocabulary.decode(request.prefix) if len(request.prefix) else ""
+        prompt, begun = self._led(request.prompt), self.vocabulary.decode(request.prefix) if len(request.prefix) else ""
         if self.api == "chat":
             messages = (
                 [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [_message(m) for m in prompt]
@@ -90,6 +91,14 @@ class Wire:
         if isinstance(self.vocabulary, Tokenizer):
             return {"prompt": [*self.vocabulary.encode(prompt).tolist(), *map(int, request.prefix)]}
         return {"prompt": (prompt if isinstance(prompt, str) else "\n".join(m["content"] for m in prompt)) + begun}
+
+    def _led(self, prompt: Prompt) -> Prompt:
+        """Return a prompt with the system message before it, unless it has one."""
+        if self.system is None:
+            return prompt
+        messages = [Message(role="user", content=prompt)] if isinstance(prompt, str) else list(prompt)
+        led = [] if messages and messages[0]["role"] == "system" else [Message(role="system", content=self.system)]
+        return (*led, *messages)
 
     def most(self, body: Mapping[str, Any], n: int, max_tokens: int) -> tuple[int, int]:
         """Return how many tokens a prompt and ``n`` responses can have at most: a token is at least a byte of text."""

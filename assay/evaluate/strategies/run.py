@@ -64,7 +64,7 @@ def run(
     chunk = max(1, rollout.max_rows // most)
     runs = sum(1 if getattr(s, "once", False) else len(spending) for s in named.values())
     sampled = {
-        "model": config.model.model_dump(mode="json"),
+        "model": config.model.setting,
         "weights": found.weights,
         "step": found.step,
         **engine_setting(config),
