@@ -60,6 +60,8 @@ class TasksConfig(_Section):
     eval_share: float = Field(0.1, gt=0, le=1)
     """Share of all contents set aside for evaluation, by content hash; training never sees them. 1 measures on every
     task, and leaves none to train on. Without use beside an ``eval_source``."""
+    max_prompt: int | None = Field(None, gt=0, le=LARGEST)
+    """Leave out tasks with longer prompts than this, in tokens of the model with its chat template, on both sides."""
     eval_seed: Annotated[int, Field(ge=0, le=LARGEST)] | None = None
     """Which tasks are set aside: runs of the same number set the same ones aside; the run's seed unless given. A run
     that goes on from another's model needs its number, to be measured on what neither has learnt from."""

@@ -75,7 +75,7 @@ class HFEngine(Speaking):
                 text = request.prompt if isinstance(request.prompt, str) else request.prompt[-1]["content"]
                 raise UsageError(
                     f"a prompt of {len(prompt)} tokens leaves no room for a response in the model's context of "
-                    f"{self.policy.context}: {text[:60]!r}...; leave the task out or use a model with a longer context"
+                    f"{self.policy.context}: {text[:60]!r}...; set tasks.max_prompt or use a longer context"
                 )
             limit = min(request.sampling.max_tokens, room)
             # How long a response may be is its row's affair.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from assay.config import RunConfig
 from assay.errors import UsageError
 from assay.planning.lengths import Lengths
-from assay.policies.loading import LoraConfig, ModelConfig
+from assay.policies.loading import LoraConfig
 
 SIZES = {"float32": 4, "bfloat16": 2, "float16": 2}
 STATES = {("adamw", 4): (4, 8), ("adamw", 2): (4, 12), ("adamw8bit", 4): (4, 2), ("adamw8bit", 2): (2, 2)}
@@ -144,43 +143,16 @@ def mean_prompt(config: RunConfig) -> float:
     Raises:
         UsageError: the tasks or the tokenizer are not here; the message says to give the number.
     """
+    from assay.policies.context import prompt_counter
     from assay.registry import build
 
     try:
         source = build("tasks", config.tasks.source)
         count = SAMPLED if source.size is None else min(SAMPLED, source.size)
-        prompts = [source[i].prompt for i in range(count)]
+        tokens = prompt_counter(config.model)
+        lengths = [tokens(source[i].prompt) for i in range(count)]
     except UsageError as error:
         raise UsageError(f"the recipe's prompts cannot be measured, give --prompt-tokens: {error}") from None
-    if not prompts:
+    if not lengths:
         raise UsageError("the recipe's task source is empty; give --prompt-tokens")
-    return sum(len(ids) for ids in _encoded(prompts, config.model)) / len(prompts)
-
-
-def _encoded(prompts: list[Any], model: ModelConfig) -> list[Any]:
-    from assay.policies.template import set_template
-
-    tokenizer: Any
-    if model.source == "nano":
-        from assay.policies.nano import nano_tokenizer
-
-        tokenizer = nano_tokenizer(model.nano)
-    else:
-        from transformers import AutoTokenizer
-
-        path = Path(model.source).expanduser()
-        arguments = {"gguf_file": path.name} if path.suffix == ".gguf" else {}
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(str(path.parent) if arguments else model.source, **arguments)
-        except Exception as error:  # what is raised depends on the network, the cache and the hub
-            raise UsageError(
-                f"the tokenizer of {model.source!r} cannot be had here ({type(error).__name__}), so the "
-                "recipe's prompts cannot be measured; give --prompt-tokens"
-            ) from None
-    set_template(tokenizer, model.template, model.chat_values, model.system)
-    if model.chat == "auto" and getattr(tokenizer, "chat_template", None):
-        talks = [[{"role": "user", "content": p}] if isinstance(p, str) else list(p) for p in prompts]
-        texts = [tokenizer.apply_chat_template(t, add_generation_prompt=True, tokenize=False) for t in talks]
-        return [tokenizer(t, add_special_tokens=False)["input_ids"] for t in texts]
-    texts = [p if isinstance(p, str) else "\n".join(m["content"] for m in p) for p in prompts]
-    return [tokenizer(t)["input_ids"] for t in texts]
+    return sum(lengths) / len(lengths)

@@ -127,6 +127,28 @@ def load_model(config: ModelConfig, seed: int) -> tuple[PreTrainedModel, PreTrai
     return quantise(model, config.quantise, dtype, device), tokenizer
 
 
+def load_tokenizer(config: ModelConfig) -> Any:
+    """Return a model's tokenizer alone, as :func:`load_model` has it.
+
+    Raises:
+        UsageError: there is none, or it does not have the template that is asked for.
+    """
+    if config.source == "nano":
+        tokenizer: Any = nano_tokenizer(config.nano)
+    else:
+        from transformers import AutoTokenizer
+
+        path = Path(config.source).expanduser()
+        gguf = path.suffix == ".gguf"
+        where = str(path.parent if gguf else path) if path.exists() else config.source
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(where, **({"gguf_file": path.name} if gguf else {}))
+        except Exception as error:  # what is raised depends on the network, the cache, the hub and the files
+            raise UsageError(f"no tokenizer can be had of {config.source!r}: {_one_line(error)}") from error
+    set_template(tokenizer, config.template, config.chat_values, config.system)
+    return tokenizer
+
+
 def load_vision_model(config: ModelConfig, seed: int) -> tuple[Any, Any, Any]:
     """Return a model for images and text, its tokenizer, and its processor, or an image processor alone.
 

@@ -10,6 +10,7 @@ from assay.errors import UsageError
 from assay.registry import build
 from assay.tasks.base import TaskSource
 from assay.tasks.eval_sources import LABEL, eval_sources, held_back, specs, tasks_of
+from assay.tasks.fitting import Fits
 from assay.tasks.listed import Listed
 from assay.tasks.split import TrainStream, every, split, without
 from assay.types import Task
@@ -39,8 +40,17 @@ def task_split(
     source = build("tasks", config.tasks.source) if tasks is None else _listed(tasks)
     if apart:
         sources, found = _measured(config, eval_tasks)
-        return without(source, held_back(sources, found), config.seed), found
-    return split(source, config.tasks.eval_share, _size(config), config.seed, _key(config))
+        stream = without(source, held_back(sources, found), config.seed)
+    else:
+        stream, found = split(source, config.tasks.eval_share, _size(config), config.seed, _key(config))
+    if config.tasks.max_prompt is not None:
+        stream.fits = Fits(config.model, config.tasks.max_prompt)
+        found = _fitting(found, config)
+        if source.size is not None and not stream.all():
+            raise UsageError(
+                f"no task to train on has a prompt of {config.tasks.max_prompt} tokens or fewer; raise tasks.max_prompt"
+            )
+    return stream, found
 
 
 def held_out(config: RunConfig) -> list[Task]:
@@ -52,11 +62,25 @@ def held_out(config: RunConfig) -> list[Task]:
     """
     if config.tasks.eval_source is not None:
         check_given(config, {"eval_tasks": None})
-        return _measured(config)[1]
+        return _fitting(_measured(config)[1], config)
     if config.tasks.eval_share < 1:
         return task_split(config)[1]
     check_given(config, {"tasks": None})
-    return every(build("tasks", config.tasks.source), _size(config), _key(config))
+    return _fitting(every(build("tasks", config.tasks.source), _size(config), _key(config)), config)
+
+
+def _fitting(tasks: list[Task], config: RunConfig) -> list[Task]:
+    """Return the tasks whose prompts are not too long.
+
+    Raises:
+        UsageError: none is; the model's tokenizer is not here.
+    """
+    if (most := config.tasks.max_prompt) is None:
+        return tasks
+    found = list(filter(Fits(config.model, most), tasks))
+    if not found:
+        raise UsageError(f"tasks.max_prompt {most} leaves no held-out task; raise it")
+    return found
 
 
 def held_out_of(config: RunConfig) -> Any:

@@ -163,8 +163,11 @@ def beside(stream: TrainStream, source: TaskSource) -> TrainStream:
         UsageError: that leaves nothing.
     """
     if source is stream.source:
-        return TrainStream(source, stream.held_out, stream.seed, stream.digest)
-    return _stream(source, stream.held_out, stream.seed, hashlib.blake2b(digest_size=16))
+        made = TrainStream(source, stream.held_out, stream.seed, stream.digest)
+    else:
+        made = _stream(source, stream.held_out, stream.seed, hashlib.blake2b(digest_size=16))
+    made.fits = stream.fits
+    return made
 
 
 def _stream(source: TaskSource, held_out: Callable[[Task], bool] | None, seed: int, digest: Any) -> TrainStream:
@@ -231,6 +234,9 @@ class TrainStream:
         held_out: tasks to skip; ``None`` skips none.
         seed: of the order, >= 0.
         digest: hash of the tasks' content, by which changed ones are known; ``None`` looks at their number alone.
+
+    Attributes:
+        fits: says of a task whether it can be asked, of those that are not held out; all can unless it is set.
     """
 
     def __init__(
@@ -246,6 +252,7 @@ class TrainStream:
         self.seed = seed
         self.position = 0
         self.epoch = 0
+        self.fits: Callable[[Task], bool] = lambda task: True
 
     def next(self, n: int) -> list[Task]:
         """Return the next ``n`` tasks.
@@ -256,7 +263,7 @@ class TrainStream:
         return [self._next() for _ in range(n)]
 
     def all(self) -> list[Task]:
-        """Return every task of a sized source that is not held out, in the source's order, wherever the stream stands.
+        """Return every task of a sized source that is asked, in the source's order, wherever the stream stands.
 
         Raises:
             UsageError: the source is endless.
@@ -264,15 +271,22 @@ class TrainStream:
         if self.source.size is None:
             raise UsageError("an endless source has no last task; say how many are looked at")
         tasks = (self.source[i] for i in range(self.source.size))
-        return [task for task in tasks if self.held_out is None or not self.held_out(task)]
+        return [task for task in tasks if self.has(task)]
+
+    def has(self, task: Task) -> bool:
+        """Whether a task of the source is asked: it is not held out, and fits."""
+        return (self.held_out is None or not self.held_out(task)) and self.fits(task)
 
     def _next(self) -> Task:
         patience = 2 * self.source.size if self.source.size is not None else 100 * MIN_SCAN
         for _ in range(patience):
             task = self.source[self._index()]
-            if self.held_out is None or not self.held_out(task):
+            if self.has(task):
                 return task
-        raise RunError(f"the last {patience:,} tasks of the source are all held out for evaluation; lower eval_share")
+        raise RunError(
+            f"the last {patience:,} tasks of the source are all held out for evaluation, or too long; lower "
+            "tasks.eval_share, or raise tasks.max_prompt"
+        )
 
     def _index(self) -> int:
         position, size = self.position, self.source.size

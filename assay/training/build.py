@@ -294,6 +294,7 @@ def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool, rollout: An
     With ``warmup``, the same goes for a prompt with its solution, and a task without one that the rollout does not
     demonstrate.
     """
+    around = max(TEMPLATE, len(policy.encode("?"))) if getattr(policy, "chat", False) else TEMPLATE
     for task in tasks:
         text = task.question + (task.solution or "" if warmup else "")
         try:
@@ -303,15 +304,15 @@ def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool, rollout: An
         if len(text) > CHARACTERS * policy.context:
             raise UsageError(
                 f"task {task.id}: its text of {len(text):,} characters does not fit the model's context of "
-                f"{policy.context} tokens; leave the task out or use a model with a longer context"
+                f"{policy.context} tokens; leave it out with tasks.max_prompt, or use a model with a longer context"
             )
         # A token covers a byte or more, so a short text needs no closer look; not every one is a sample.
-        if size + TEMPLATE >= policy.context:
+        if size + around >= policy.context:
             length = len(policy.encode(task.prompt))
             if length >= policy.context:
                 raise UsageError(
                     f"task {task.id}: its prompt of {length} tokens does not fit the model's context of "
-                    f"{policy.context}; leave the task out or use a model with a longer context"
+                    f"{policy.context}; leave it out with tasks.max_prompt, or use a model with a longer context"
                 )
         elif not warmup or (task.solution is not None and not getattr(policy, "draws", False)):
             continue
@@ -335,11 +336,15 @@ def _chosen(config: RunConfig, policy: CausalLM, stream: TrainStream, held_out: 
     said, size = [], stream.source.size
     if config.tasks.eval_source is not None:
         said.append(f"held out to measure progress: {held_out:,} tasks of their own (tasks.eval_source)")
-        if size is not None and (both := size - len(stream.all())):
+        held = stream.held_out or (lambda task: False)
+        if size is not None and (both := sum(held(stream.source[i]) for i in range(size))):
             said.append(f"left out in training: {both:,} of {size:,} tasks, which stand in tasks.eval_source too")
     elif config.tasks.eval_size == "auto":
         of = "tasks of the endless source" if size is None else f"of {size:,} tasks"
         said.append(f"held out to measure progress: {held_out:,} {of} (tasks.eval_share, tasks.eval_size)")
+    most = config.tasks.max_prompt
+    if most is not None and size is not None and (long := sum(not stream.fits(stream.source[i]) for i in range(size))):
+        said.append(f"left out: {long:,} of {size:,} tasks, whose prompts have over {most:,} tokens (tasks.max_prompt)")
     if config.train.lr == "auto":
         count = sum(p.numel() for p in policy.model.parameters())
         rate = fitting_rate(count, policy.adapter is not None)

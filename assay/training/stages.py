@@ -126,7 +126,7 @@ def make_stage(
     method, line = off_policy(method, config.overlap.staleness)
     # Every task of a sized source can be looked at before the run, of an endless one those held out, or the first.
     source = stream.source
-    known = some if source.size is None else [source[i] for i in range(source.size)]
+    known = list(filter(stream.fits, some if source.size is None else (source[i] for i in range(source.size))))
     getattr(curriculum, "check", lambda _: None)(known)
     check_verifier(own, known)
     said = [*filter(None, [line]), *before(method, known, own, rollout, config.train.steps)]

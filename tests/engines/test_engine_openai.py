@@ -270,7 +270,7 @@ def test_a_key_that_expires_later_loses_nothing(server: Faulty) -> None:
         ({"budget": 1.0}, "a budget needs price_prompt"),
         ({"price_prompt": -1.0}, "prices must not be negative"),
         ({"api": "responses"}, "option api = 'responses'"),
-        ({"tokenizer": "./none"}, "no tokenizer can be read"),
+        ({"tokenizer": "./none"}, "no tokenizer can be had"),
         ({"cache": "/dev/null/x"}, "cache /dev/null/x: "),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -113,19 +112,12 @@ class Tokenizer:
         Raises:
             UsageError: there is none.
         """
-        if source == "nano":
-            from assay.policies.nano import NanoConfig, nano_tokenizer
+        from assay.policies.loading import ModelConfig, load_tokenizer
 
-            return cls(nano_tokenizer(NanoConfig()))
-        from transformers import AutoTokenizer
-
-        path = Path(source).expanduser()
-        where, arguments = (str(path.parent), {"gguf_file": path.name}) if path.suffix == ".gguf" else (source, {})
         try:
-            return cls(AutoTokenizer.from_pretrained(str(path) if path.is_dir() else where, **arguments))
-        except Exception as error:  # readers of damaged files raise whatever they trip over
-            reason = (str(error) or type(error).__name__).splitlines()[0]
-            raise UsageError(f"engine 'openai': no tokenizer can be read from {source!r}: {reason}") from error
+            return cls(load_tokenizer(ModelConfig(source=source)))
+        except UsageError as error:
+            raise UsageError(f"engine 'openai': {error}") from error
 
     def encode(self, prompt: Prompt) -> np.ndarray:
         """Return a prompt's ids, in the chat template where the tokenizer has one, as our own models are asked."""

@@ -201,7 +201,7 @@ class VLLMEngine(Speaking):
             text = request.prompt if isinstance(request.prompt, str) else request.prompt[-1]["content"]
             raise UsageError(
                 f"a prompt of {len(prompt)} tokens leaves no room for a response in vllm's context of {self.context}: "
-                f"{text[:60]!r}...; leave the task out, or raise max_model_len or use a model with a longer context"
+                f"{text[:60]!r}...; set tasks.max_prompt, or raise max_model_len"
             )
         return prompt
 
