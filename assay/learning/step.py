@@ -164,17 +164,19 @@ def learn(
             compute_signals(old, [n for n in wanted if n.name not in old.signals], models)
             again.add({f"replay/{k}": v for k, v in apply(method.objective, old).items()})
         metrics |= again.means()
-    for learner in method.learners:
-        if learner not in early:
-            metrics |= learner.learn(batch, models)
+    with models.together():
+        for learner in method.learners:
+            if learner not in early:
+                metrics |= learner.learn(batch, models)
     return metrics
 
 
 def reread(batch: Batch, method: Method, models: Models) -> dict[str, float]:
     """Let the learners that come before the policy learn, and value the batch by what their signals say then."""
     metrics: dict[str, float] = {}
-    for learner in method.early:
-        metrics |= learner.learn(batch, models)
+    with models.together():
+        for learner in method.early:
+            metrics |= learner.learn(batch, models)
     signals = [n for n in method.needs if not isinstance(n, str) and n in method.early]
     compute_signals(batch, signals, models)
     method.revalue(batch, [s.name for s in signals])

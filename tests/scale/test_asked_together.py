@@ -20,6 +20,7 @@ from assay.engines.asking import ask
 from assay.engines.base import Sampling
 from assay.engines.keywords import Keywords
 from assay.learning.signals import compute_signals
+from assay.learning.step import learn
 from assay.method import Method
 from assay.rewards.spec import reward_of
 from assay.scale.divided import AgreedMethod, AskedTogether, DividedModels, asked_together
@@ -94,6 +95,34 @@ def test_a_step_asks_each_question_once() -> None:
     assert [len(judge.asked) for judge in judges] == [4, 4]
     alone = Method(reward=Asking(Judge()))
     assert AgreedMethod.of(alone, Ranks()) is alone
+
+
+@pytest.mark.parametrize("turn", ["before", "after"])
+def test_a_learner_asks_each_question_once(turn: str) -> None:
+    judges = [Judge(), Judge()]
+
+    def rank(seat: Seat) -> dict[str, float]:
+        @dataclass(frozen=True, slots=True)
+        class Learning(Letters):
+            """A signal that also learns from what the judge says."""
+
+            turn: str = "after"
+
+            def learn(self, batch: Batch, models: Any) -> dict[str, float]:
+                return {"said": float(read(self.judge, batch).sum())}
+
+        taught = Asking(judges[seat.rank])
+        taught.letters = Learning(judges[seat.rank], turn)
+        agreed, mine, models = AgreedMethod.of(Method(reward=taught), seat), batch(), DividedModels(None, ranks=seat)  # type: ignore[arg-type]
+        compute_signals(mine, agreed.needs, models)
+        valued = agreed.value(mine)
+        judges[seat.rank].asked.clear()
+        return learn(valued, agreed, models, np.random.default_rng(0), lambda objective, part: {})
+
+    found = seated(rank)
+    assert all(metrics["said"] == 6 + 16 + 7 + 6 + 2 for metrics in found)
+    # Where it comes before the policy its signal and the reward are computed anew, which ask again.
+    assert [len(judge.asked) for judge in judges] == ([6, 6] if turn == "before" else [2, 2])
 
 
 def test_elsewhere_a_rank_asks_by_itself() -> None:
