@@ -16,6 +16,7 @@ from assay.cli.compare import compare
 from assay.cli.diagnose import diagnose
 from assay.cli.evaluate import evaluate, report
 from assay.cli.heads import train_head
+from assay.cli.hub.export import export
 from assay.cli.hub.push import card, push
 from assay.cli.lab import lab
 from assay.cli.league import league
@@ -45,7 +46,7 @@ def commands() -> tuple[Commands, dict[str, tuple[str, Commands]]]:
     first["benchmarks"] = benchmarks
     top: Commands = {"train": train, "quickstart": quickstart, "plan": plan, "eval": evaluate, "report": report}
     judging: Commands = {"verify": verify, "audit": audit, "compare": compare, "power": power, "diagnose": diagnose}
-    shared: Commands = {"push": push, "card": card}
+    shared: Commands = {"export": export, "push": push, "card": card}
     others: Commands = {"view": view, "lab": lab, "league": league, "serve": serve, "serve-env": serve_env}
     tasks: Commands = {"list": tasks_list, "show": tasks_show, "sample": tasks_sample, "make": tasks_make}
     papers: Commands = {"list": papers_list, "show": papers_show}

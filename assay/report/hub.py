@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from assay.engines.target import resolve
 from assay.errors import RunError, UsageError
-from assay.records.checkpoints import checkpoints, kept_best, last_checkpoint, place
-from assay.records.files import damage
-from assay.report.card import model_card
+from assay.report.export import weights_of, write_model
 
 
 def push(run: str | Path, repo: str, private: bool = True, checkpoint: str | None = None, message: str = "") -> str:
@@ -36,16 +32,9 @@ def push(run: str | Path, repo: str, private: bool = True, checkpoint: str | Non
     from huggingface_hub.errors import HFValidationError
 
     folder = Path(run)
-    weights = _weights(folder, checkpoint)
-    stage, number = place(weights.parent)
-    card = model_card(folder, repo, number if stage else 0)
+    weights = weights_of(folder, checkpoint)
     with tempfile.TemporaryDirectory() as there:
-        if (weights / "adapter_config.json").is_file():
-            resolve(str(weights.parent)).load().save_merged(Path(there))
-        else:
-            shutil.copytree(weights, there, dirs_exist_ok=True)
-        Path(there, "README.md").write_text(card, encoding="utf-8")
-        shutil.copyfile(folder / "config.toml", Path(there, "recipe.toml"))
+        write_model(folder, weights, Path(there), repo)
         api: Any = HfApi()
         try:
             address = api.create_repo(repo, private=private, exist_ok=True, repo_type="model")
@@ -57,22 +46,6 @@ def push(run: str | Path, repo: str, private: bool = True, checkpoint: str | Non
         except Exception as error:  # of the client, or of whatever it asks with
             raise RunError(f"{repo} could not be pushed: {_line(error)}; the run is as it was") from error
     return str(address)
-
-
-def _weights(folder: Path, checkpoint: str | None) -> Path:
-    """Return the folder of the policy's weights in a checkpoint that is as it was written."""
-    if not (folder / "config.toml").is_file():
-        raise UsageError(f"{folder} is no run folder: it holds no config.toml")
-    if checkpoint is None:
-        return last_checkpoint(folder)[2] / "policy"
-    known = {path.name: path for path in checkpoints(folder)}
-    if best := kept_best(folder):
-        known = {**{path.name: path for path in best}, "best": best[-1], **known}
-    if checkpoint not in known:
-        raise UsageError(f"{folder} has no checkpoint {checkpoint!r}; it has {', '.join(known) or 'none'}")
-    if wrong := damage(known[checkpoint]):
-        raise UsageError(f"checkpoint {checkpoint} of {folder} {wrong}")
-    return known[checkpoint] / "policy"
 
 
 def _line(error: BaseException) -> str:

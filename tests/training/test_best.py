@@ -19,7 +19,7 @@ from assay.records.checkpoints import checkpoints, kept_best
 from assay.records.evaluation import Evaluation
 from assay.records.sample import Sample
 from assay.report.card import model_card
-from assay.report.hub import _weights
+from assay.report.export import weights_of
 from assay.training.best import best_of
 from assay.training.loop import Trainer
 
@@ -208,8 +208,8 @@ def test_the_card_of_earlier_weights_says_nothing_of_later_ones(told: None, tmp_
     assert "| step-000002 | 2 |" in best and "step-000003" not in best and "| after |" not in best
     assert "2 steps of RL" in best and "value: 0.7500" in best
     assert "0 steps of RL" in first and "value: 1.0000" in first
-    assert _weights(folder, "best") == folder / "best" / "rl-000002" / "policy"
-    assert _weights(folder, "rl-000001") == folder / "checkpoints" / "rl-000001" / "policy"
+    assert weights_of(folder, "best") == folder / "best" / "rl-000002" / "policy"
+    assert weights_of(folder, "rl-000001") == folder / "checkpoints" / "rl-000001" / "policy"
 
 
 @pytest.mark.parametrize(
