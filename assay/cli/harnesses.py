@@ -97,10 +97,13 @@ def _rollout(name: str, config: Any, trace: bool) -> Any:
     """Return a harness, in the environment that the tasks are of."""
     from assay.engines.base import Sampling
     from assay.registry import build
+    from assay.tasks.configured import held_out_of
 
     spec = config.method.rollout
     given = {k: v for k, v in spec.items() if k != "command"} if _is_harness(spec) else {}
-    source = config.tasks.source
+    source = held_out_of(config)
+    if isinstance(source, list):  # harnesses work in one environment; tasks of others are refused by it
+        source = source[0]
     table = {"name": source} if isinstance(source, str) else dict(source)
     home = {"environment": table.get("environment"), "workspaces": "workspace"}.get(table["name"])
     rollout, measured = config.rollout, config.evaluate
