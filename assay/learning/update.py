@@ -12,6 +12,7 @@ from torch import Tensor
 
 from assay.batch import Batch, Loss
 from assay.errors import RunError
+from assay.method.checked import blamed, checked_loss, name_of
 from assay.policies.base import Policy
 from assay.scale.ranks import Ranks
 
@@ -133,7 +134,8 @@ def update(
         output = policy.forward(micro, live, temperature)
         micro = micro.to(output.logprobs.device)
         micro.live = output.live
-        loss = objective(output.logprobs, micro)
+        with blamed("objective", objective):
+            loss = checked_loss(objective, objective(output.logprobs, micro))
         (loss.value if counts else 0 * loss.value).backward()
         if counts:
             found.append((part, loss.value.item(), loss.metrics, int(micro.mask.sum())))
@@ -149,8 +151,10 @@ def update(
             parameter.grad = torch.zeros_like(parameter, dtype=getattr(parameter, "grad_dtype", None))
     norm = float(whole(torch.nn.utils.clip_grad_norm_(parameters, max_grad_norm)))
     if not math.isfinite(total) or not math.isfinite(norm):
+        # Rewards and advantages that are not finite were refused before.
         raise RunError(
-            f"loss {total} with gradient norm {norm}: the update was not applied; lower train.lr or check the reward"
+            f"loss {total} with gradient norm {norm} from objective {name_of(objective)}: the update was not applied; "
+            "lower train.lr, or look at what the objective does with large ratios"
         )
     optimizer.step()
     return {"loss": total, "grad_norm": norm, **averages.means()}, tokens

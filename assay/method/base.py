@@ -6,9 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch import Tensor
+
 from assay.batch import Batch
 from assay.credit.base import Credit
 from assay.credit.grpo import GRPO
+from assay.method.checked import blamed, checked_advantages, checked_reward, checked_weights
 from assay.method.partner import Partner
 from assay.objectives.base import Objective
 from assay.objectives.clip import ClippedSurrogate
@@ -81,7 +84,8 @@ class Method:
 
     def worth(self, batch: Batch) -> Batch:
         """The first half of :meth:`value`: rewards."""
-        reward = self.reward(batch)
+        with blamed("reward", self.reward):
+            reward = checked_reward(self.reward, self.reward(batch), batch)
         batch.rewards, batch.token_rewards, batch.reward_terms = reward.values, reward.tokens, reward.terms
         if reward.valid is not None:
             batch.valid = reward.valid
@@ -89,16 +93,21 @@ class Method:
 
     def compare(self, batch: Batch) -> Batch:
         """The second half of :meth:`value`: weights, advantages and totals of a batch with rewards."""
-        batch.weights = self.select(batch)
-        batch.advantages = self.credit(batch)
+        with blamed("select", self.select):
+            batch.weights = checked_weights(self.select, self.select(batch), batch)
+        batch.advantages = self._credited(batch)
         batch.totals = batch.count()
         return batch
+
+    def _credited(self, batch: Batch) -> Tensor:
+        with blamed("credit", self.credit):
+            return checked_advantages(self.credit, self.credit(batch), batch)
 
     def revalue(self, batch: Batch, signals: Collection[str]) -> Batch:
         """Rewards, if they read any of ``signals``, and advantages anew, of the samples as they were selected."""
         if set(signals) & {getattr(n, "name", n) for n in getattr(self.reward, "needs", ())}:
             self.worth(batch)
-        batch.advantages = self.credit(batch)
+        batch.advantages = self._credited(batch)
         batch.totals = batch.count()
         return batch
 

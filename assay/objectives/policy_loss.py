@@ -84,6 +84,27 @@ class PolicyLoss(ABC):
     def surrogate(self, r: Ratios) -> tuple[Float[Tensor, "N T"], dict[str, Any]]:
         """Return l_it, whose values outside the mask do not matter, and detached metrics (numbers or 0-d tensors)."""
 
+    def _surrogate(self, r: Ratios) -> tuple[Float[Tensor, "N T"], dict[str, Any]]:
+        """Return what :meth:`surrogate` gave.
+
+        Raises:
+            UsageError: it is not of that form: a loss of another shape would be spread over all tokens.
+        """
+        found, wanted = self.surrogate(r), f"(losses {tuple(r.ratio.shape)}, metrics)"
+        if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], dict):
+            raise UsageError(f"{type(self).__name__}.surrogate returned a {type(found).__name__}; return {wanted}")
+        if not isinstance(found[0], Tensor) or found[0].shape != r.ratio.shape:
+            what = tuple(found[0].shape) if isinstance(found[0], Tensor) else type(found[0]).__name__
+            raise UsageError(f"{type(self).__name__}.surrogate returned losses {what}; return {wanted}")
+        return found
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Signals that a subclass lists in ``needs`` come beside those that the options here want."""
+        # Not super(): with slots the class is made twice, and the one that this function knows is the first.
+        if isinstance(own := cls.__dict__.get("needs"), frozenset | set):
+            inherited = next(base.__dict__["needs"] for base in cls.__mro__[1:] if "needs" in base.__dict__)
+            cls.needs = property(lambda self: frozenset(own) | inherited.fget(self))  # type: ignore[assignment]
+
     @property
     def needs(self) -> frozenset[str]:
         own = {"policy_logprobs"} if self.correction != "none" else set()
@@ -106,7 +127,7 @@ class PolicyLoss(ABC):
         gap = log_ratio(here, old, mask)
         ratio = gap.exp()
         advantages = torch.where(mask, batch.advantages, 0).to(here.dtype)
-        loss, metrics = self.surrogate(Ratios(here, gap, ratio, advantages, mask, batch))
+        loss, metrics = self._surrogate(Ratios(here, gap, ratio, advantages, mask, batch))
         with torch.no_grad():
             name = "kl/behaviour" if self.correction == "none" else "kl/old"
             metrics[name] = masked_mean(ratio - gap - 1, mask)

@@ -257,7 +257,12 @@ class Trainer(State):
                     # A learner before the policy changes weights that no hook tells of.
                     self.untouched &= not self.method.early
                     rng, parts = self.random("mini-batches"), settings.mini_batches
-                    metrics |= learn(batch, self.method, models, rng, self.rl_update, settings.epochs, parts)
+                    learned = learn(batch, self.method, models, rng, self.rl_update, settings.epochs, parts)
+                    if both := sorted(learned.keys() & metrics.keys()):
+                        raise UsageError(
+                            f"metric {both[0]!r} of the method has the name of the run's own; call it otherwise"
+                        )
+                    metrics |= learned
             metrics |= found | getattr(self.method.select, "metrics", dict)()
             self.noted(groups, metrics)
             with going(together=True):
