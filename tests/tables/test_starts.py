@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import shlex
 import sys
 from collections.abc import Iterator
@@ -69,6 +70,16 @@ def test_a_run_with_a_part_of_ones_own_in_every_seam(place: Path) -> None:
     begin("scorer", "my_scorer")
     scored = evaluate(place / "run", scorer=str(place / "my_scorer.py:MyScorer"), samples=1, quiet=True)
     assert all(s.confidence is not None and s.confidence < 0 for s in scored.samples)
+
+
+@pytest.mark.parametrize("seam", ["objective", "credit", "select"])
+def test_a_part_of_ones_own_is_learned_by(place: Path, seam: str) -> None:
+    """Beside a reward that differs, so that there is something to learn from."""
+    data = recipe(place / "run", train={"steps": 2}, warmup={"steps": 0}, evaluate={"every": 0, "samples": 0})
+    assay.train(begun(data, seam), quiet=True)
+    rows = [json.loads(line) for line in (place / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert all(row["grad_norm"] > 0 for row in rows)
+    assert seam != "objective" or all(0 <= row["bounded"] <= 1 for row in rows)
 
 
 def test_a_run_in_an_environment_and_with_a_signal_of_ones_own(place: Path) -> None:

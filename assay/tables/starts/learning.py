@@ -103,13 +103,14 @@ def test_by_hand():
         '''
 from dataclasses import dataclass
 
-from assay import Batch
-from assay.objectives.policy_loss import PolicyLoss
+from assay.objectives.policy_loss import PolicyLoss, Ratios
 
 
 @dataclass(frozen=True)
 class CLASS(PolicyLoss):
     """l_it = -min(rho_it, most) A_it, rho the ratio to the policy that sampled: what is minimised?
+
+    The options of PolicyLoss (aggregation, kl_weight, ...) are this one's too.
 
     Args:
         most: highest ratio.
@@ -117,18 +118,23 @@ class CLASS(PolicyLoss):
 
     most: float = 2.0
 
-    def surrogate(self, ratio, advantages, batch: Batch):
-        return -ratio.clamp(max=self.most) * advantages  # (N, T)
+    def surrogate(self, r: Ratios):
+        """Return l_it (N, T), and numbers for the log; r has logprobs, ratio, advantages, mask and the batch."""
+        bounded = (r.ratio > self.most) & r.mask
+        return -r.ratio.clamp(max=self.most) * r.advantages, {"bounded": bounded.sum() / r.mask.sum().clamp(min=1)}
 ''',
         """
+from types import SimpleNamespace
+
 import torch
 
 from FILE import CLASS
 
 
 def test_by_hand():
-    found = CLASS(most=2.0).surrogate(torch.tensor([0.5, 3.0]), torch.tensor([1.0, -1.0]), None)
-    assert found.tolist() == [-0.5, 2.0]
+    ratio, advantages = torch.tensor([[0.5, 3.0]]), torch.tensor([[1.0, -1.0]])
+    loss, said = CLASS(most=2.0).surrogate(SimpleNamespace(ratio=ratio, advantages=advantages, mask=ratio > 0))
+    assert loss.tolist() == [[-0.5, 2.0]] and float(said["bounded"]) == 0.5
 """,
     ),
     "curriculum": Start(
