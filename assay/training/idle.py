@@ -27,7 +27,7 @@ class Idle:
     """
 
     lasted: dict[str, int] = field(default_factory=dict)
-    """Steps in a row by kind: ``gradient``, ``groups``, ``term NAME``."""
+    """Steps in a row by kind: ``samples``, ``gradient``, ``groups``, ``term NAME``."""
     values: dict[str, float] = field(default_factory=dict)
     """The one value that each term has had in those steps."""
     said: list[str] = field(default_factory=list)
@@ -37,9 +37,14 @@ class Idle:
 
         Where nothing is ``rewarded``, as in supervised learning, only the gradient is looked at.
         """
-        if not len(batch):
-            return []
-        now = {"gradient": without_gradient(metrics)}
+        empty = not len(batch)
+        if empty or metrics.get("skipped"):
+            self.lasted = {**self.lasted, "samples": self.lasted.get("samples", 0) + 1}
+            if self.lasted["samples"] < IN_A_ROW or "samples" in self.said:
+                return []
+            self.said.append("samples")
+            return [f"step {step}: {self._text('samples', metrics)}"]
+        now = {"samples": False, "gradient": without_gradient(metrics)}
         if rewarded:
             now["groups"] = metrics.get("groups/zero_variance", 0.0) > EQUAL
             now |= {f"term {name}": steady for name, steady in self._steady(batch).items()}
@@ -62,6 +67,11 @@ class Idle:
         return steady
 
     def _text(self, kind: str, metrics: Mapping[str, float]) -> str:
+        if kind == "samples":
+            return (
+                f"for {IN_A_ROW} steps no response was left to learn from, and the weights stayed as they are: the "
+                "selection kept none, or the curriculum asked for none; take easier or harder tasks or larger groups"
+            )
         if kind == "gradient":
             return (
                 f"the gradient was exactly 0 for {IN_A_ROW} steps, nothing is learned; mean reward "

@@ -77,3 +77,24 @@ def test_a_run_whose_reward_is_constant_says_so(tmp_path: Path, capfd: pytest.Ca
     lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("step 3: ")]
     for words in ("gradient was exactly 0", "rewards were all equal", "term 'nothing'"):
         assert sum(words in line for line in lines) == 1, lines
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_steps_that_leave_nothing_to_learn_from_are_told_of_once(make_batch: Any, empty: bool) -> None:
+    """Nobody was asked, or the selection kept none; what else has lasted is not begun anew by that."""
+    idle, whole = Idle(), make_batch([1, 1], rewards=[0.0, 1.0])
+    batch = whole.rows(torch.zeros(0, dtype=torch.int64)) if empty else whole
+    said = [idle.step(step, batch, {"skipped": 1.0}) for step in range(1, 7)]
+    assert [len(lines) for lines in said] == [0, 0, 1, 0, 0, 0]
+    assert "for 3 steps no response was left to learn from" in said[2][0] and said[2][0].startswith("step 3: ")
+    again = Idle()
+    for step in range(1, 9):
+        assert not again.step(step, *((batch, {"skipped": 1.0}) if step % 3 else (whole, {"grad_norm": 1.0})))
+
+
+def test_a_run_whose_selection_keeps_nothing_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    made = running.recipe(
+        tmp_path / "run", train={"steps": 4}, warmup={"steps": 0}, evaluate={"samples": 0, "every": 0}
+    )
+    assay.train({**made, "method": {"name": "dapo"}})
+    assert "no response was left to learn from" in "".join(capfd.readouterr())
