@@ -247,13 +247,18 @@ def make(key: str, **options: Any) -> Any:
     row = find(key)
     if row.factory is None:
         raise UsageError(f"{row.id} ({row.name}) is not implemented; `assay papers` lists what is")
-    parameters = inspect.signature(row.factory).parameters
-    if wanted := [k for k, p in parameters.items() if p.default is p.empty and k not in options]:
+    if wanted := lacking(row, options):
         raise UsageError(
             f"paper {row.id} ({row.name}) needs {', '.join(wanted)}: method.options.{wanted[0]}=...; "
             f"`assay papers show {row.id}` says what it may be"
         )
     return call(row.factory, options, f"paper {row.id} ({row.name})")
+
+
+def lacking(row: PaperRow, options: Mapping[str, Any]) -> list[str]:
+    """Return the options that a paper's factory cannot do without and that are not among ``options``."""
+    known = {} if row.factory is None else inspect.signature(row.factory).parameters
+    return [name for name, p in known.items() if p.default is p.empty and name not in options]
 
 
 @functools.cache

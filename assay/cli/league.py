@@ -61,6 +61,7 @@ def league(
     elif not _trained(name, methods, folder, store / name, jobs, unsafe_no_sandbox):
         print("assay: stopped; the same command goes on", file=sys.stderr)
         return 130
+    docs.mkdir(parents=True, exist_ok=True)
     paths = write(store, docs)
     say(*map(str, paths))
     return 0

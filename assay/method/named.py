@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -56,6 +55,11 @@ def _made(seam: str, spec: Any) -> Any:
             row = catalogue.find(name)
             if row.factory is not None and seam not in row.seams:
                 raise UsageError(f"{row.id} ({row.name}) brings no {seam}; it changes {', '.join(row.seams)}")
+            if wanted := catalogue.lacking(row, options):
+                raise UsageError(
+                    f"{seam} of paper {row.id} ({row.name}) needs {', '.join(wanted)}: method.{seam}.name={row.id} "
+                    f"method.{seam}.{wanted[0]}=...; `assay papers show {row.id}` says what it may be"
+                )
             return getattr(of_paper(name, **options), seam)
     if seam == "reward":
         return reward_of(spec)
@@ -67,9 +71,9 @@ def _required(name: str, options: Mapping[str, Any], parts: dict[str, Any]) -> M
 
     They are taken out of ``parts``: ``method = "S075"`` with ``reward = {judge = ...}`` is S075 with that judge.
     """
-    factory = catalogue.find(name).factory if re.fullmatch(r"[sS]\d{3}", name) else None
-    known = {} if factory is None else inspect.signature(factory).parameters
-    for key in (k for k, p in known.items() if p.default is p.empty and k not in options):
+    if not re.fullmatch(r"[sS]\d{3}", name):
+        return options
+    for key in catalogue.lacking(catalogue.find(name), options):
         for seam, table in parts.items():
             if isinstance(table, Mapping) and "name" not in table and key in table:
                 options = {**options, key: table[key]}

@@ -16,7 +16,7 @@ from assay.statistics.intervals import Interval, mean_interval, paired_interval
 from assay.statistics.pass_at_k import pass_at_k
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
     """The samples of an evaluation, grouped by task in the order the tasks were asked.
 
@@ -29,6 +29,10 @@ class Evaluation:
     label: str
     step: int
     samples: tuple[Sample, ...]
+
+    def __repr__(self) -> str:
+        found = self.pass_interval(1)
+        return f"Evaluation({self.label!r}, step {self.step}, {len(self.samples)} samples, pass@1 {found})"
 
     def by_task(self) -> dict[str, list[Sample]]:
         """Samples of each task."""

@@ -10,7 +10,7 @@ from assay.errors import UsageError
 from assay.from_file import is_reference
 from assay.registry import build
 from assay.rewards.base import RewardPart
-from assay.rewards.function import FunctionReward
+from assay.rewards.function import FunctionReward, load_function
 
 
 def reward_of(spec: Any) -> RewardPart:
@@ -25,7 +25,8 @@ def reward_of(spec: Any) -> RewardPart:
         UsageError: none of these, or something does not fit.
     """
     if isinstance(spec, str) and is_reference(spec):
-        return FunctionReward(spec)
+        made = load_function(spec)
+        return build("reward", spec) if inspect.isclass(made) else FunctionReward(made)
     if isinstance(spec, Mapping) and "name" not in spec and "function" in spec:
         return build("reward", {"name": "function", **spec})
     if isinstance(spec, str | Mapping):

@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.batch import Batch
 from assay.config import RunConfig
-from assay.errors import AssayError, RunError, UsageError
+from assay.errors import AssayError, RunError, UsageError, nearest
 from assay.loggers.background import Background
 from assay.loggers.base import About
 from assay.records.evaluation import Evaluation
@@ -156,6 +156,9 @@ def make_events(
     for callback in made:
         if not any(callable(getattr(callback, event, None)) for event in EVENTS):
             raise UsageError(f"callback {type(callback).__name__} has none of {', '.join(EVENTS)}")
+        for name in dir(callback):
+            if name.startswith("on_") and name not in EVENTS and callable(getattr(callback, name)):
+                raise UsageError(f"callback {type(callback).__name__}: nothing calls {name}{nearest(name, EVENTS)}")
         getattr(callback, "check", lambda _: None)(config)
     named: dict[str, Any] = {}
     for spec in [*config.run.loggers, *loggers]:

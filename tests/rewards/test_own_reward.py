@@ -299,3 +299,14 @@ def test_a_function_that_fails_in_a_run_names_its_row_and_keeps_the_run(tmp_path
     with pytest.raises(RunError, match=r"moody raised ZeroDivisionError: .* for row 0 \(task addition.*, response '"):
         assay.train(sections, reward=moody, quiet=True)
     assert (tmp_path / "run" / "checkpoints" / "rl-000000").is_dir()
+
+
+def test_a_part_in_a_file_is_a_part_and_a_function_a_function(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "class Mine:\n    def __init__(self, price: float = 0.5):\n        self.price = price\n\n"
+        "    def __call__(self, batch):\n        return batch\n\n\ndef one(task, response):\n    return 1.0\n"
+    )
+    assert reward_of(f"{file}:Mine").price == 0.5  # type: ignore[attr-defined]
+    assert reward_of({"name": f"{file}:Mine", "price": 2.0}).price == 2.0  # type: ignore[attr-defined]
+    assert isinstance(reward_of(f"{file}:one"), FunctionReward)

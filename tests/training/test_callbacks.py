@@ -104,3 +104,14 @@ def test_early_stopping_by_hand(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="callback int has none of on_start"):
         assay.train(recipe(tmp_path / "run"), callbacks=[3], quiet=True)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_method_that_nothing_calls_is_told_of(tmp_path: Path) -> None:
+    class Slip:
+        def on_step(self, run: Any, metrics: Any) -> None: ...
+
+        def on_setp(self, run: Any, metrics: Any) -> None: ...
+
+    with pytest.raises(UsageError, match="callback Slip: nothing calls on_setp; did you mean 'on_step'"):
+        assay.train(recipe(tmp_path / "run"), callbacks=[Slip()], quiet=True)
+    assert not (tmp_path / "run").exists()
