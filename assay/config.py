@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from assay.errors import UsageError, nearest
 from assay.policies.loading import ModelConfig
-from assay.recipes import DATA, OWN, recipe_data, recipe_names
+from assay.recipes import DATA, OWN, file_source, recipe_data, recipe_names
 
 Spec = str | dict[str, Any]
 """A part: its name, or a table with ``name`` and options."""
@@ -49,7 +49,7 @@ class TasksConfig(_Section):
     """What is asked, and what is held out to measure progress."""
 
     source: Spec = "arithmetic"
-    """A task source and its options."""
+    """A task source and its options, or a file of tasks, whose fields are found by their usual names."""
     eval_source: Spec | list[Spec] | None = None
     """Where held-out tasks come from, if not from ``source``: a test set's file, a benchmark's name, a task source, or
     a table of what is other in ``source``, ``{split = "test"}``; or a list of these, tables with ``as = LABEL`` if
@@ -71,6 +71,12 @@ class TasksConfig(_Section):
     """A verifier of what is learnt from, where ``verify`` is to judge held-out tasks alone: one known to err, say."""
     verify_workers: int = Field(0, ge=0, le=MOST_PROCESSES)
     """Processes that judge responses; 0 judges in the training process."""
+
+    @field_validator("source", mode="before")
+    @classmethod
+    def _file(cls, value: Any) -> Any:
+        """A file's path stands for the tasks in it."""
+        return file_source(value) if isinstance(value, str) and Path(value).suffix.lower() in DATA else value
 
 
 class WarmupConfig(_Section):
@@ -481,6 +487,8 @@ def apply_override(data: dict[str, Any], override: str) -> None:
     """
     key, equals, text = override.partition("=")
     if not equals or not all(key.split(".")):
+        if not equals and Path(key).suffix.lower() in DATA:
+            raise UsageError(f"one file of tasks is trained on; to measure on {key}: tasks.eval_source={key}")
         raise UsageError(f"override {override!r} is not of the form a.b.c=value")
     try:
         value = tomllib.loads(f"value = {text}")["value"]

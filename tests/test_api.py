@@ -229,7 +229,9 @@ def test_a_failure_keeps_the_run(tmp_path: Path) -> None:
     def fails(task: Task, response: str) -> float:
         raise ValueError("no\nmore")
 
-    with pytest.raises(RunError, match="reward function fails raised ValueError: no more for row 0") as caught:
+    with pytest.raises(
+        RunError, match=r"function fails raised ValueError: no more at test_api\.py:\d+ for row 0"
+    ) as caught:
         assay.train(short(tmp_path / "run"), reward=fails, quiet=True)
     assert "\n" not in str(caught.value)
     result = assay.train(resume=tmp_path / "run", reward=length_reward, quiet=True)

@@ -96,7 +96,7 @@ def resolve(target: str, overrides: Sequence[str] = ()) -> Target:
     """Find out what ``target`` is, without loading it.
 
     - a run folder: its last whole checkpoint, its configuration;
-    - a checkpoint in one, ``RUN/checkpoints/rl-000050``: that one;
+    - a checkpoint in one, ``RUN/checkpoints/rl-000050``: that one; ``RUN/best``: what ``run.best`` kept last;
     - a recipe, ``*.toml`` or one of the package's: its model;
     - ``openai:MODEL@http://host/v1``: a model behind an endpoint that speaks OpenAI's protocol, with the engine's
       options after a question mark, ``?api=completions&concurrency=8``;
@@ -111,8 +111,11 @@ def resolve(target: str, overrides: Sequence[str] = ()) -> Target:
             does not have, or that cannot be asked for within a few seconds, is one.
     """
     from assay.config import load_config
+    from assay.records.checkpoints import kept_best
 
     path = Path(target).expanduser()
+    if path.name == "best" and (found := kept_best(path.parent)):
+        path = found[-1]
     if target.startswith("openai:"):
         table = endpoint(target)
         config = load_config({"model": {"source": target}}, overrides)

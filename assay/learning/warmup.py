@@ -30,7 +30,10 @@ def demonstrations(tasks: Sequence[Task], policy: CausalLM, rollout: Any = None)
         elif hasattr(rollout, "demonstrate"):
             episode = rollout.demonstrate(task, _Speaker(policy))
         else:
-            raise UsageError(f"the warm-up needs worked solutions and task {task.id} has none; set warmup.steps = 0")
+            raise UsageError(
+                f"the warm-up needs worked solutions and task {task.id} has none; name their field, "
+                "tasks.source.solution=FIELD or, for answers alone, tasks.source.reference=FIELD, or set warmup.steps=0"
+            )
         if len(episode.prompt) + len(episode.tokens) > policy.context:
             raise UsageError(
                 f"task {task.id} with its solution takes {len(episode.prompt) + len(episode.tokens)} tokens; the "

@@ -248,7 +248,9 @@ def _pretrained(source: str, dtype: torch.dtype, auto: Any = None) -> tuple[Any,
         if (path / "adapter_config.json").is_file():
             raise UsageError(f"model.source: folder {source} holds an adapter without its model; name its run's folder")
         if not (path / "config.json").is_file():
-            raise UsageError(f"model.source: folder {source} holds no config.json, so it is no saved model")
+            raise UsageError(
+                f"model.source: folder {source} holds no config.json, so it is no saved model{_within(path)}"
+            )
     elif source.startswith((".", "/", "~")):
         raise UsageError(f"model.source: no folder {source}")
     try:
@@ -269,6 +271,16 @@ def _pretrained(source: str, dtype: torch.dtype, auto: Any = None) -> tuple[Any,
         model.hf_quantizer = None
         model.config.__dict__.pop("quantization_config", None)
     return model, tokenizer
+
+
+def _within(path: Path) -> str:
+    """Say where a run's folder, or a checkpoint's, has a model."""
+    found = sorted(path.glob("checkpoints/rl-*/policy")) or sorted(path.glob("policy"))
+    if not found:
+        return ""
+    if (found[-1] / "adapter_config.json").is_file():
+        return f"; write one, with what its adapters learned: assay export {path} FOLDER"
+    return f"; it has one in {found[-1]}"
 
 
 def _one_line(error: Exception) -> str:

@@ -30,6 +30,13 @@ def kept_best(run: Path) -> list[Path]:
     return sorted((path for path in (run / "best").glob("rl-*") if _CHECKPOINT.fullmatch(path.name)), key=place)
 
 
+def run_of(path: Path) -> Path | None:
+    """Return the folder of the run that a folder is a checkpoint of, or its best weights; ``None`` for any other."""
+    path = path.resolve() if path.name in ("", ".", "..") else path
+    inside = _CHECKPOINT.fullmatch(path.name) and path.parent.name in ("checkpoints", "best")
+    return path.parent.parent if inside and (path / "policy").is_dir() else None
+
+
 def last_checkpoint(run: Path) -> tuple[str, int, Path]:
     """Stage, step and folder of a run's last checkpoint that is as it was written.
 

@@ -29,7 +29,7 @@ from typing import IO, Any
 from assay.batch import Batch
 from assay.config import RunConfig, differences, dump_config, load_config
 from assay.errors import AssayError, RunError, UsageError
-from assay.records.checkpoints import checkpoint, checkpoints, kept_best, place, whole_checkpoints
+from assay.records.checkpoints import checkpoint, checkpoints, kept_best, place, run_of, whole_checkpoints
 from assay.records.evaluation import Evaluation
 from assay.records.files import (
     disk_failure,
@@ -93,6 +93,13 @@ class RunFolder:
         """Open the folder of a run that stopped; only keys under :data:`RESUMABLE` may change."""
         if not (path / "config.toml").is_file():
             raise UsageError(f"{path} is no run folder: it holds no config.toml")
+        if (owner := run_of(path)) is not None:
+            raise UsageError(
+                f"{path} is a checkpoint of the run in {owner}, which goes on from its last whole one: assay train "
+                f"--resume {owner}; for another run from these weights: model={path / 'policy'}"
+            )
+        if moved := [each for each in overrides if each.partition("=")[0].strip() == "run.dir"]:
+            raise UsageError(f"{moved[0]}: a resumed run stays in its folder, {path}; copy it to go on elsewhere")
         config = load_config(path / "config.toml", list(overrides))
         config = config.model_copy(update={"run": config.run.model_copy(update={"dir": str(path)})})
         run = cls(path, config)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
+import traceback
 from collections.abc import Callable, Mapping, Sequence, Set
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,8 @@ class FunctionReward:
     def __init__(self, function: Callable[..., Any] | str):
         self.function = load_function(function) if isinstance(function, str) else function
         self.name = getattr(self.function, "__name__", type(self.function).__name__)
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        self.file: str | None = getattr(code, "co_filename", None)
         self.batched, self.columns, self.wanted = self._signature()
 
     def _signature(self) -> tuple[bool, frozenset[str] | None, list[str]]:
@@ -142,8 +146,10 @@ class FunctionReward:
         )
 
     def _blame(self, error: BaseException, row: int, batch: Batch) -> str:
+        lines = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == self.file]
+        where = f" at {Path(self.file).name}:{lines[-1].lineno}" if lines and self.file else ""
         return (
-            f"reward function {self.name} raised {_line(error)} for row {row} "
+            f"reward function {self.name} raised {_line(error)}{where} for row {row} "
             f"(task {batch.tasks[row].id}, response {batch.episodes[row].text[:60]!r})"
         )
 

@@ -38,11 +38,14 @@ def task_split(
     if config.tasks.eval_share == 1 and not apart:
         raise UsageError("tasks.eval_share 1 leaves no task to train on; lower it")
     source = build("tasks", config.tasks.source) if tasks is None else _listed(tasks)
+    read: list[TaskSource] = [source]
     if apart:
         sources, found = _measured(config, eval_tasks)
+        read += sources.values()
         stream = without(source, held_back(sources, found), config.seed)
     else:
         stream, found = split(source, config.tasks.eval_share, _size(config), config.seed, _key(config))
+    stream.described = [said for each in read if (said := getattr(each, "described", None))]
     if config.tasks.max_prompt is not None:
         stream.fits = Fits(config.model, config.tasks.max_prompt)
         found = _fitting(found, config)

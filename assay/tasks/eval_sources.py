@@ -37,6 +37,9 @@ def specs(said: Any, source: Any) -> dict[str, Any]:
     if not entries:
         raise UsageError("tasks.eval_source is an empty list; leave it out")
     found = [_spec(entry, source) for entry in entries]
+    for i, spec in enumerate(found):
+        if spec in found[:i]:
+            raise UsageError(f"tasks.eval_source names {_label(spec)} twice, and its tasks would count twice")
     called = [e.get(LABEL) if isinstance(e, Mapping) else None for e in entries]
     return dict(zip(labels_of([str(c or _label(f)) for c, f in zip(called, found, strict=True)]), found, strict=True))
 

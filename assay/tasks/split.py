@@ -237,6 +237,7 @@ class TrainStream:
 
     Attributes:
         fits: says of a task whether it can be asked, of those that are not held out; all can unless it is set.
+        described: lines on what was found in the files that it, and what is held out beside it, are from.
     """
 
     def __init__(
@@ -253,6 +254,7 @@ class TrainStream:
         self.position = 0
         self.epoch = 0
         self.fits: Callable[[Task], bool] = lambda task: True
+        self.described: list[str] = []
 
     def next(self, n: int) -> list[Task]:
         """Return the next ``n`` tasks.

@@ -190,7 +190,7 @@ def _assemble(
     else:
         policy = load_policy(config.model, config.seed)
     config, chosen = _chosen(config, policy, stream, len(eval_tasks))
-    chosen = [*filter(None, [getattr(stream.source, "described", None)]), *chosen]
+    chosen = [*stream.described, *chosen]
     for stage in stages:
         stage.config = _rated(stage.config, config) if stage.name else config
         needs = stage.method.needs | getattr(stage.curriculum, "needs", frozenset())
@@ -335,7 +335,7 @@ def _chosen(config: RunConfig, policy: CausalLM, stream: TrainStream, held_out: 
     """Return the configuration with what it leaves to ``auto`` chosen, and a line on each choice."""
     said, size = [], stream.source.size
     if config.tasks.eval_source is not None:
-        said.append(f"held out to measure progress: {held_out:,} tasks of their own (tasks.eval_source)")
+        said.append(f"held out to measure progress: {held_out:,} different tasks of their own (tasks.eval_source)")
         held = stream.held_out or (lambda task: False)
         if size is not None and (both := sum(held(stream.source[i]) for i in range(size))):
             said.append(f"left out in training: {both:,} of {size:,} tasks, which stand in tasks.eval_source too")

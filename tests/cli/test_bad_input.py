@@ -227,7 +227,7 @@ def test_a_signal_nobody_computes_is_refused() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("return 1 / 0", "reward function f raised ZeroDivisionError: division by zero for row 0 (task "),
+        ("return 1 / 0", "reward function f raised ZeroDivisionError: division by zero at reward.py:2 for row 0"),
         ("return float('nan')", "reward function f returned nan for row 0 (task "),
         ("return 'high'", "reward function f returned 'high' for row 0 (task "),
     ],

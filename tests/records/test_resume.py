@@ -15,11 +15,13 @@ import tomli_w
 from running import assert_same, child, command, recipe, run
 
 import assay
+from assay.engines.target import resolve
 from assay.errors import RunError, UsageError
 from assay.learning import step
 from assay.records import files
-from assay.records.checkpoints import checkpoints
+from assay.records.checkpoints import checkpoints, kept_best, last_checkpoint
 from assay.records.run_folder import RunFolder
+from assay.report.export import export
 from assay.training import loop
 from assay.verify import KindVerifier
 
@@ -501,3 +503,22 @@ def test_a_full_disk_is_one_line_and_loses_nothing(
     assert checkpoints(folder)
     resume(folder)
     assert_same(folder, whole)
+
+
+def test_a_checkpoint_is_not_taken_for_a_run(tmp_path: Path) -> None:
+    """It has a config.toml too, and a run begun anew in it would leave it neither."""
+    folder = running.run(tmp_path / "run", evaluate={"every": 1, "samples": 1}, run={"best": "pass@1"})
+    for path in [last_checkpoint(folder)[2], *kept_best(folder)]:
+        before = sorted(path.rglob("*"))
+        with pytest.raises(
+            UsageError, match=r"is a checkpoint of the run in .*/run, which goes on from its last whole"
+        ):
+            assay.train(resume=path, quiet=True)
+        with pytest.raises(UsageError, match=rf"name that, with --checkpoint ({path.name}|best)"):
+            export(path, tmp_path / "out")
+        assert sorted(path.rglob("*")) == before
+    assert resolve(str(folder / "best")).step == 1
+    with pytest.raises(UsageError, match=r"run\.dir=.*: a resumed run stays in its folder"):
+        assay.train(resume=folder, overrides=[f"run.dir={tmp_path / 'other'}"], quiet=True)
+    with pytest.raises(UsageError, match=r"holds no config\.json.*; it has one in .*rl-000004/policy"):
+        assay.train({"model": {"source": str(folder)}}, quiet=True)

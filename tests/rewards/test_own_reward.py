@@ -310,3 +310,10 @@ def test_a_part_in_a_file_is_a_part_and_a_function_a_function(tmp_path: Path) ->
     assert reward_of(f"{file}:Mine").price == 0.5  # type: ignore[attr-defined]
     assert reward_of({"name": f"{file}:Mine", "price": 2.0}).price == 2.0  # type: ignore[attr-defined]
     assert isinstance(reward_of(f"{file}:one"), FunctionReward)
+
+
+def test_an_error_is_told_with_its_line(tmp_path: Path, make_batch: Any) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def inner(x):\n    raise ValueError(x)\n\n\ndef one(task, response):\n    return inner('no')\n")
+    with pytest.raises(RunError, match=r"reward function one raised ValueError: no at mine\.py:2 for row 0"):
+        FunctionReward(f"{file}:one")(make_batch([1]))

@@ -14,6 +14,7 @@ from assay.report.card import model_card
 from assay.report.html import write_report
 from assay.tasks.configured import GIVEN, held_out, held_out_of, task_split
 from assay.tasks.eval_sources import eval_sources, specs
+from assay.tasks.files.benchmark import expanded
 from assay.tasks.listed import Listed
 from assay.tasks.split import measured, without
 from assay.types import Task
@@ -74,6 +75,7 @@ def test_a_file_beside_tasks_of_another_kind_is_read_by_usual_names(tmp_path):
     ("said", "message"),
     [
         ([], "an empty list; leave it out"),
+        (["countdown", "countdown"], "names countdown twice, and its tasks would count twice"),
         ({"split": "test"}, "has no name, and tasks.source is no part"),
         ("countdwn", "tasks.eval_source 'countdwn': no tasks part is called 'countdwn'; did you mean 'countdown'"),
         ("nowhere.jsonl", "tasks.eval_source 'nowhere': .*nowhere.jsonl"),
@@ -163,7 +165,7 @@ def test_a_run_on_one_task_measured_on_two_sources(tmp_path, capsys):
     settings = {"tasks.eval_size": 4, "run.dir": str(tmp_path / "run")}
     result = assay.train(RUN, tasks=sums(7, 8), eval_tasks=sources, settings=settings)
     said = "".join(capsys.readouterr())
-    assert "held out to measure progress: 8 tasks of their own (tasks.eval_source)" in said
+    assert "held out to measure progress: 8 different tasks of their own (tasks.eval_source)" in said
     assert "after: held-out pass@1 " in said and "\nafter, digits: 0." in said
     numbers = result.after.metrics()
     assert numbers["tasks"] == 8 and numbers["test/pass@1/low"] <= numbers["test/pass@1"] <= 1
@@ -176,3 +178,25 @@ def test_a_run_on_one_task_measured_on_two_sources(tmp_path, capsys):
     assert card.count("type: pass@1") == 2 and "| after, digits | 2 | 4 | 1 |" in card
     resumed = assay.train(resume=result.folder, tasks=sums(7, 8), overrides=["train.steps=3"], quiet=True)
     assert resumed.after.by_source().keys() == {"test", "digits"}
+
+
+def test_what_was_found_in_the_test_sets_file_is_said(tmp_path, capfd):
+    """A column that is not taken for the answer would leave every verdict an abstention."""
+    path = write(tmp_path / "test.jsonl", sums(0, 6), answer="wanted")
+    settings = {"tasks.eval_source": path, "run.dir": str(tmp_path / "run")}
+    train = {"name": "file", "path": write(tmp_path / "train.jsonl", sums(6, 9)), "prompt": "auto", "reference": "auto",
+             "solution": "auto", "kind": "auto"}  # fmt: skip
+    assay.train(RUN, tasks=train, settings=settings)
+    said = capfd.readouterr().err
+    assert f"{path}: 6 tasks, asked from 'question', judged by the reward alone" in said
+    assert "none of its fields is taken for the answer (question, wanted): reference=FIELD names one" in said
+
+
+def test_a_file_is_measured_on_where_a_benchmark_can_be(tmp_path):
+    made = expanded(["my test.jsonl", "seed=3"])
+    assert made == ['tasks.eval_source="my test.jsonl"', "tasks.eval_size=auto", "seed=3"]
+    assert load_config({}, made).tasks.eval_source == "my test.jsonl"
+    with pytest.raises(UsageError, match=r"to measure on test\.jsonl: tasks\.eval_source=test\.jsonl"):
+        load_config({}, ["test.jsonl"])
+    source = load_config({"tasks": write(tmp_path / "some.csv", sums(0, 3))}).tasks.source
+    assert isinstance(source, dict) and (source["name"], source["prompt"]) == ("file", "auto")

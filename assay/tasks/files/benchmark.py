@@ -13,6 +13,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from assay.errors import UsageError, nearest
+from assay.recipes import DATA
 from assay.records.rows import READERS, read_rows
 from assay.registry import part
 from assay.tasks.files.fields import Fields
@@ -84,13 +85,14 @@ def benchmark(name: str) -> dict[str, Any]:
 
 def expanded(words: Sequence[str]) -> list[str]:
     """Return changes to a configuration in which a benchmark, ``NAME`` or ``NAME=PATH``, stands for the settings that
-    ask every task of it, once, in one turn, and have it judged as its kind is; other words go before these.
+    ask every task of it, once, in one turn, and have it judged as its kind is; other words go before these. A file of
+    tasks stands for ``tasks.eval_source``.
 
     Raises:
         UsageError: two benchmarks, or a word that is neither one nor ``a.b.c=value``.
     """
     named = [word for word in words if word.partition("=")[0] in benchmarks()]
-    others = [word for word in words if word not in named]
+    others = [made for word in words if word not in named for made in _of_file(word)]
     for word in others:
         if "=" not in word:
             raise UsageError(f"{word!r} is neither a change, a.b.c=value, nor a benchmark{nearest(word, benchmarks())}")
@@ -109,6 +111,13 @@ def expanded(words: Sequence[str]) -> list[str]:
         "method.rollout=single_turn",
         *others,
     ]
+
+
+def _of_file(word: str) -> list[str]:
+    """Return the changes that measure on all of a file of tasks; any other word as it is."""
+    if "=" in word or Path(word).suffix.lower() not in DATA:
+        return [word]
+    return [f"tasks.eval_source={json.dumps(word)}", "tasks.eval_size=auto"]
 
 
 def _rows(name: str, entry: Mapping[str, Any], path: str | None) -> Iterator[tuple[str, Any]]:

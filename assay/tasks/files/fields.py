@@ -16,7 +16,7 @@ from assay.types import Message, Prompt, Task
 
 PROMPTS = ("prompt", "question", "problem", "input", "instruction", "query", "messages", "text")
 REFERENCES = ("answer", "reference", "reference_answer", "ground_truth", "expected_answer", "expected", "target",
-              "label", "output", "final_answer", "response")  # fmt: skip
+              "label", "output", "final_answer", "final", "gold", "response")  # fmt: skip
 SOLUTIONS = ("solution", "worked", "rationale", "reasoning", "explanation", "completion")
 """Names that the field's data sets use, most usual first."""
 

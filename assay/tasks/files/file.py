@@ -68,6 +68,10 @@ class File:
             kind = kind_of([task.reference for task in self.tasks])
             self.tasks = [replace(task, kind=kind) for task in self.tasks]
         what = "by the reward alone" if kind == "none" else f"as {kind}"
+        if reference is None and rows and isinstance(rows[0][1], Mapping):
+            what += (
+                f", as none of its fields is taken for the answer ({', '.join(rows[0][1])}): reference=FIELD names one"
+            )
         self.described = (
             f"{path}: {len(self.tasks):,} tasks, asked from {prompt!r}, "
             + (f"answered by {reference!r}, " if reference is not None else "")
