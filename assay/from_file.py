@@ -49,6 +49,24 @@ def from_file(reference: str, what: str) -> Any:
     return getattr(module, name)
 
 
+def code_marks(value: Any) -> dict[str, str]:
+    """Return a digest of every Python file that plain data names as ``path/to/file.py:Name``, by its path.
+
+    Files that are not there are left out, and so is what they import.
+    """
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return {path: mark for inner in value for path, mark in code_marks(inner).items()}
+    if not isinstance(value, str) or not is_reference(value):
+        return {}
+    path = value.rpartition(":")[0]
+    try:
+        return {path: blake2b(Path(path).read_bytes(), digest_size=8).hexdigest()}
+    except (OSError, ValueError):
+        return {}
+
+
 def module_of(path: str, where: str) -> ModuleType:
     """Run a Python file and return it as a module; what lies beside it can be imported, as for a script.
 

@@ -14,6 +14,7 @@ from assay.compare.processes import Found, Job, cores, run_jobs
 from assay.compare.record import SCHEMA, judged
 from assay.compare.runs import Runs
 from assay.errors import UsageError
+from assay.from_file import code_marks
 from assay.records.files import write_text
 from assay.records.run_folder import environment
 
@@ -49,7 +50,10 @@ def compare(
     except OSError as error:
         raise UsageError(f"{folder} cannot be made: {error.strerror}") from None
     with held(folder):
-        settle(folder / "plan.json", plan.describe())
+        described = plan.describe()
+        marks = code_marks(described)
+        # Runs of one comparison are of one code: a part of one's own that is edited midway makes it another.
+        settle(folder / "plan.json", {**described, **({"code": marks} if marks else {})})
         runs = Runs(plan, folder, unprotected)
         found: dict[str, Found] = {}
         every = runs.jobs(found)

@@ -29,6 +29,7 @@ from typing import IO, Any
 from assay.batch import Batch
 from assay.config import RunConfig, differences, dump_config, load_config
 from assay.errors import AssayError, RunError, UsageError
+from assay.from_file import code_marks
 from assay.records.checkpoints import checkpoint, checkpoints, kept_best, place, run_of, whole_checkpoints
 from assay.records.evaluation import Evaluation
 from assay.records.files import (
@@ -80,7 +81,7 @@ class RunFolder:
             # Another process may have been quicker.
             check_free(path)
             with run.writing("config.toml"):
-                about = {"id": uuid.uuid4().hex, **environment()}
+                about = {"id": uuid.uuid4().hex, **environment(), "code": code_marks(config.model_dump())}
                 write_text(path / "environment.json", json.dumps(about, indent=1))
                 write_text(path / "config.toml", text)
         except AssayError:
@@ -118,6 +119,15 @@ class RunFolder:
         for key, change in differences(load_config(last[2] / "config.toml"), self.config).items():
             if not any(key == k or key.startswith(f"{k}.") for k in RESUMABLE):
                 raise UsageError(f"a resumed run keeps its configuration; {key}: {change} would make it another run")
+
+    def changed_code(self) -> list[str]:
+        """Return the Python files named in the configuration that are no longer what they were when the run began."""
+        try:
+            before = json.loads((self.path / "environment.json").read_text(encoding="utf-8")).get("code", {})
+        except (OSError, ValueError):
+            return []
+        now = code_marks(self.config.model_dump())
+        return sorted(path for path, mark in before.items() if path in now and now[path] != mark)
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:

@@ -57,6 +57,9 @@ class SharedFolder(RunFolder):
         if self.own is not None:
             self.own.log(stage, step, metrics)
 
+    def changed_code(self) -> list[str]:
+        return self._told(lambda own: own.changed_code())
+
     def metrics(self) -> list[dict[str, Any]]:
         return self._told(lambda own: own.metrics())
 

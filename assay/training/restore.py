@@ -60,6 +60,8 @@ def restore(trainer: State) -> bool:
         for line in [f"checkpoint {words} and is not used" for words in broken] + folder.forget_after(stage, step):
             trainer.reporter.line(line)
         trainer.reporter.line(f"resumed {run} at {stage} step {step}")
+        for file in folder.changed_code():
+            trainer.reporter.line(f"{file} is no longer what it was when the run began; going on with what is there")
         return True
     raise no_checkpoint(run, ranks.broadcast(broken))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -123,6 +124,18 @@ def test_finished_runs_are_not_repeated_and_another_plan_is_refused(finished: tu
         assert "\n" not in str(refused.value)
     with pytest.raises(UsageError, match=r"recipe\.train\.lr = 0\.001, not 0\.002"):
         compare(read_plan(folder / "plan.toml", ["train.lr=2e-3"]), folder / "out")
+
+
+def test_a_comparison_does_not_go_on_with_other_code(finished: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    """Its reward is a function in a file; the plan is told it was another one."""
+    folder, _ = finished
+    shutil.copytree(folder / "out", tmp_path / "out")
+    plan = json.loads((tmp_path / "out" / "plan.json").read_text())
+    assert [Path(path).name for path in plan["code"]] == ["running.py"]
+    plan["code"] = dict.fromkeys(plan["code"], "0" * 16)
+    (tmp_path / "out" / "plan.json").write_text(json.dumps(plan))
+    with pytest.raises(UsageError, match=r'code\..*running\.py = "0{16}", not ".*keep it, or take another --out'):
+        compare(read_plan(folder / "plan.toml"), tmp_path / "out")
 
 
 def test_the_command_prints_the_verdict_and_writes_the_page(

@@ -522,3 +522,18 @@ def test_a_checkpoint_is_not_taken_for_a_run(tmp_path: Path) -> None:
         assay.train(resume=folder, overrides=[f"run.dir={tmp_path / 'other'}"], quiet=True)
     with pytest.raises(UsageError, match=r"holds no config\.json.*; it has one in .*rl-000004/policy"):
         assay.train({"model": {"source": str(folder)}}, quiet=True)
+
+
+def test_code_of_ones_own_that_was_edited_is_told_of(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def one(task, response):\n    return 1.0 * len(response)\n")
+    made = recipe(tmp_path / "run", train={"steps": 2}, method={"reward": {"function": f"{file}:one"}})
+    assay.train(made, quiet=True)
+    assay.train(resume=tmp_path / "run", overrides=["train.steps=3"])
+    assert "no longer what it was" not in capfd.readouterr().err
+    file.write_text("def one(task, response):\n    return -1.0 * len(response)\n")
+    assay.train(resume=tmp_path / "run", overrides=["train.steps=4"])
+    assert f"{file} is no longer what it was when the run began" in capfd.readouterr().err
+    file.rename(tmp_path / "gone.py")
+    with pytest.raises(UsageError, match=r"no file .*mine\.py"):
+        assay.train(resume=tmp_path / "run", overrides=["train.steps=5"], quiet=True)
