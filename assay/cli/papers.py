@@ -87,7 +87,7 @@ def papers_show(key: Annotated[str, Positional], as_json: AsJson = False) -> int
 
 def _standard(key: str, as_json: bool) -> bool:
     """Show the standard method of this name, with the parts it is made of, or the parts of this name; if there are."""
-    from assay.method.standard import standard, standard_name
+    from assay.method.standard import note, standard, standard_name
     from assay.registry import PACKAGES, names
     from assay.tables.parts import row
     from assay.tables.settings import inline
@@ -95,18 +95,22 @@ def _standard(key: str, as_json: bool) -> bool:
     label = standard_name(key)
     method = dict(standard()[label]) if label is not None else None
     if method is not None:
-        named = {seam: spec["name"] if isinstance(spec, Mapping) else spec for seam, spec in method.items()}
+        whole = {"credit": "grpo", "objective": "clip", **method}
+        named = {seam: spec["name"] if isinstance(spec, Mapping) else spec for seam, spec in whole.items()}
         found = [row(seam, str(name)) for seam, name in named.items() if seam in PACKAGES]
     else:
         found = [row(seam, key) for seam in PACKAGES if key in names(seam)]
     if method is None and not found:
         return False
     if as_json:
-        print(json.dumps({"name": label or key, "method": method, "parts": [part.plain() for part in found]}))
+        said = {"name": label or key, "method": method, "note": note(label or "")}
+        print(json.dumps({**said, "parts": [part.plain() for part in found]}))
         return True
     if method is not None:
         print(f"{label}, a standard method: what it changes of grpo, as a recipe writes it\n\n[method]")
         print("\n".join(f"{seam} = {inline(spec)}" for seam, spec in method.items()))
+        if other := note(label or ""):
+            print(f"\n{other[0].upper()}{other[1:]}")
     for part in found:
         print()
         show_part(part)

@@ -13,6 +13,16 @@ from typing import Any
 @cache
 def standard() -> Mapping[str, Mapping[str, Any]]:
     """Return the standard methods by name, each with what it changes of grpo, as a recipe's ``[method]`` writes it."""
+    return {name: method for name, method in _file().items() if name != "notes"}
+
+
+def note(name: str) -> str:
+    """Return what is other in a standard method than in its paper; empty for nothing."""
+    return str(_file()["notes"].get(name, ""))
+
+
+@cache
+def _file() -> Mapping[str, Mapping[str, Any]]:
     return tomllib.loads(resources.files("assay.method").joinpath("standard.toml").read_text(encoding="utf-8"))
 
 

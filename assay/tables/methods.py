@@ -60,6 +60,13 @@ Made from the parts by `python -m assay.tables.methods > docs/objectives.md`; do
 one that sampled. All objectives share aggregation, divergence, entropy bonus and the correction for a sampling engine
 that differs from the trainer (`assay/objectives/policy_loss.py`), so these mix freely.
 
+Rows are the papers' methods. What a recipe gets by `method = "grpo"` or another of these names, and in what that
+differs from the paper, is what `assay papers show grpo` says.
+
+A bound on ratios acts from a step's second update on: with `train.mini_batches = 1` and `train.epochs = 1`, the
+defaults, every ratio is 1 (but for what another engine, or `overlap.staleness`, makes of it), and methods that differ
+in bounds alone are the same method.
+
 But for one thing: `gspo`, `gmpo` and `response` have one ratio for a whole response and move all of its tokens by it.
 Of advantages that differ within a response only their mean would be left, so credits that give each token its own
 (`gae`, `reinforce++`, S017's `tempo` and others with `level = "token"`) are refused there: `objective=gspo credit=S017`

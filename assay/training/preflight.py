@@ -6,6 +6,7 @@ is asked for one token.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -15,6 +16,7 @@ from torch import Tensor
 from assay.batch import Batch
 from assay.errors import UsageError
 from assay.method import Method
+from assay.objectives.clip import ClippedSurrogate
 from assay.registry import held
 from assay.rollout.surgery.base import helpers
 from assay.signals.answer_tokens import AnswerTokens
@@ -25,6 +27,9 @@ from assay.signals.reread.second_view import SecondView
 from assay.types import Task
 from assay.verify.base import Verifier
 from assay.verify.guard import judge
+
+BOUND = r"(weight in |log-ratio in )?\[[^\]]*\](, gradient kept|, one side)?"
+"""What an objective says of itself that does nothing but bound ratios."""
 
 LOOKED_AT = 4
 """Tasks that are looked at before a run."""
@@ -79,6 +84,17 @@ def before(
         for seam, part in readers
         if judged and all(part.plain(task, verdict) for task, verdict in judged)
     ]
+
+
+def unused_bound(objective: Any) -> str | None:
+    """Say of an objective that bounds ratios otherwise than GRPO that it does not where every ratio is 1."""
+    words: tuple[str, ...] = getattr(objective, "words", tuple)()
+    if not words or words == ClippedSurrogate().words() or ";" in words[0] or not re.fullmatch(BOUND, words[1]):
+        return None
+    return (
+        f"objective {_name(objective)} bounds ratios ({words[1]}), and with train.mini_batches = 1 and train.epochs = "
+        "1 every ratio is 1: the bound acts where a step has several updates"
+    )
 
 
 def at_first(method: Method, batch: Batch, rollout: Any = None) -> list[str]:

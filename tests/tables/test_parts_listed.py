@@ -59,7 +59,12 @@ def test_arguments_of_a_docstring() -> None:
 def test_standard_methods_and_parts_are_found_where_papers_are(capfd: pytest.CaptureFixture[str]) -> None:
     found = json.loads(command(capfd, "papers", "show", "DAPO", "--json")[1])
     assert found["method"] == {"objective": {"name": "clip", "clip_high": 0.28}, "rollout": "dynamic"}
-    assert [(p["seam"], p["name"]) for p in found["parts"]] == [("objective", "clip"), ("rollout", "dynamic")]
+    assert [(p["seam"], p["name"]) for p in found["parts"]] == [
+        ("credit", "grpo"), ("objective", "clip"), ("rollout", "dynamic"),
+    ]  # fmt: skip
+    assert "overlong" in found["note"]
+    said = command(capfd, "papers", "show", "grpo")[1]
+    assert "credit grpo" in said and "objective clip" in said and "aggregation=sequence_mean" in said
     assert json.loads(command(capfd, "papers", "show", "drgrpo", "--json")[1])["name"] == "dr-grpo"
     assert json.loads(command(capfd, "papers", "show", "sapo", "--json")[1])["parts"][0]["seam"] == "objective"
     assert "clip_high = 0.28" in command(capfd, "papers", "show", "dapo")[1]

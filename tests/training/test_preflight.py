@@ -12,7 +12,10 @@ from serving import running_server, small_engine
 
 from assay import train
 from assay.errors import UsageError
+from assay.objectives.clip import ClippedSurrogate
+from assay.registry import build
 from assay.serve.server import ModelServer
+from assay.training.preflight import unused_bound
 
 
 def judged(folder: Path, port: int) -> dict[str, Any]:
@@ -80,3 +83,17 @@ def test_a_teacher_who_can_be_shown_nothing_is_told_of(
     }
     train(sections)
     assert ("nothing to show a teacher, or it leaves no room" in capsys.readouterr().err) is told
+
+
+def test_a_bound_that_bounds_nothing_is_told_of(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """One update a step, from fresh responses: whatever differs from GRPO by its bound alone is GRPO."""
+    words = "the bound acts where a step has several updates"
+    assert all(words in str(unused_bound(build("objective", name))) for name in ("cispo", "gspo", "gmpo", "response"))
+    assert words in str(unused_bound(ClippedSurrogate(clip_high=0.28)))
+    for name in ("clip", "reinforce", "sapo", "clip_cov", "kl_cov", "shaped", "sft"):
+        assert unused_bound(build("objective", name)) is None
+    for parts, told in ((1, True), (2, False)):
+        sections = {"train": {"steps": 1, "mini_batches": parts, "epochs": 1}, "warmup": {"steps": 0}}
+        made = recipe(tmp_path / f"run-{parts}", **sections, evaluate={"samples": 0})
+        train({**made, "method": {**made["method"], "objective": "cispo"}})
+        assert (words in capfd.readouterr().err) == told
