@@ -59,9 +59,9 @@ def train(
         recipe: a TOML file, the name of a recipe of the package, a file of tasks, a mapping of sections, a
             configuration, or ``None`` for the defaults.
         model: what learns: ``nano``, a folder, a GGUF file, a hub id, or a ``[model]`` table.
-        tasks: a source's name or table, a ``[tasks]`` table, a source, or a list of tasks.
-        eval_tasks: what is held out, where it is of its own: what ``tasks.eval_source`` can be, a source, or a list of
-            tasks.
+        tasks: a source's name or table, a file of tasks, a ``[tasks]`` table, a source, a list of tasks, or tables with
+            fields of usual names: a list of them, or a data set of the library ``datasets``.
+        eval_tasks: what is held out, where it is of its own: what ``tasks.eval_source`` can be, or likewise.
         method: ``grpo``, a paper's id, a ``[method]`` table, or a :class:`~assay.method.Method`.
         reward: ``reward(task, response) -> float``, TRL's ``reward(prompts, completions, **columns) -> list[float]``, a
             reward part or its name or table, ``"file.py:name"``, or a list of these, tables with a ``weight``; in place

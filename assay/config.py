@@ -417,7 +417,18 @@ def load_config(recipe: str | Path | Mapping[str, Any] | None = None, overrides:
     try:
         return RunConfig.model_validate(data)
     except ValidationError as error:
+        if overrides and _sound(recipe):
+            where = "overrides"
         raise UsageError(f"{where}: {_explain(error)}") from None
+
+
+def _sound(recipe: str | Path | Mapping[str, Any] | None) -> bool:
+    """Whether nothing is wrong with a recipe by itself."""
+    try:
+        load_config(recipe)
+    except UsageError:
+        return False
+    return True
 
 
 def read_recipe(recipe: str | Path) -> dict[str, Any]:

@@ -114,6 +114,8 @@ def find(seam: str, name: str) -> Callable[..., Any]:
     Raises:
         UsageError: there is none; names the nearest.
     """
+    if name.endswith(".py"):
+        raise UsageError(f"{seam} {name!r} is a file; write {name}:NAME, of the class or function in it")
     if is_reference(name):
         made: Callable[..., Any] = from_file(name, seam)
         return made

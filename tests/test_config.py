@@ -165,3 +165,13 @@ def test_differences() -> None:
     b = load_config({"seed": 2, "method": {"credit": {"name": "grpo", "ddof": 0}}})
     assert differences(a, b) == {"seed": "1 -> 2", "method.credit": "'grpo' -> {'name': 'grpo', 'ddof': 0}"}
     assert differences(a, a) == {}
+
+
+def test_what_is_wrong_in_an_override_is_not_the_files_fault(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("seed = 1\n")
+    with pytest.raises(UsageError, match=r"^overrides: unknown key 'methd'"):
+        load_config(file, ["methd=grpo"])
+    file.write_text("sead = 1\n")
+    with pytest.raises(UsageError, match=r"mine\.toml: unknown key 'sead'"):
+        load_config(file, ["train.steps=3"])

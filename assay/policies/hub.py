@@ -12,9 +12,14 @@ PATIENCE = 5.0
 
 
 def names_hub(source: str) -> bool:
-    """Whether ``model.source`` can only be a hub id: it is not ``nano``, nothing here, and not written as a path."""
+    """Whether ``model.source`` can only be a hub id: none of assay's own, nothing here, and no path by its look."""
     path = Path(source).expanduser()
-    return not (source == "nano" or source.startswith((".", "/", "~")) or path.suffix == ".gguf" or path.exists())
+    return not (
+        source in ("nano", "flow", "control")
+        or source.startswith((".", "/", "~"))
+        or path.suffix == ".gguf"
+        or path.exists()
+    )
 
 
 def why_absent(source: str) -> str | None:

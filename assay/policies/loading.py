@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -294,8 +295,12 @@ def no_progress_bar() -> Iterator[None]:
 
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
+    # The bar over a GGUF file's tensors heeds no setting.
+    gguf: Any = importlib.import_module("transformers.modeling_gguf_pytorch_utils")
+    bar, gguf.tqdm = gguf.tqdm, lambda items, **_: items
     try:
         yield
     finally:
+        gguf.tqdm = bar
         if shown:
             logging.enable_progress_bar()

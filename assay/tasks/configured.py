@@ -10,6 +10,7 @@ from assay.errors import UsageError
 from assay.registry import build
 from assay.tasks.base import TaskSource
 from assay.tasks.eval_sources import LABEL, eval_sources, held_back, specs, tasks_of
+from assay.tasks.files.file import Rows
 from assay.tasks.fitting import Fits
 from assay.tasks.listed import Listed
 from assay.tasks.split import TrainStream, every, split, without
@@ -104,8 +105,12 @@ def _measured(
     return sources, tasks_of(sources, _size(config), _key(config))
 
 
-def _listed(tasks: TaskSource | Sequence[Task]) -> TaskSource:
-    return Listed(tasks) if isinstance(tasks, Sequence) else tasks
+def _listed(tasks: Any) -> TaskSource:
+    """Return a source of what was given: one, a list of tasks, or of tables that are read as a file's rows are."""
+    if hasattr(tasks, "size") and not isinstance(tasks, Sequence):
+        return tasks
+    found = list(tasks)
+    return Rows(found) if found and all(isinstance(row, Mapping) for row in found) else Listed(found)
 
 
 def _size(config: RunConfig) -> int | None:

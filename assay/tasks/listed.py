@@ -19,7 +19,8 @@ class Listed:
         for i, task in enumerate(tasks):
             if not isinstance(task, Task):
                 raise UsageError(
-                    f"element {i} of tasks is a {type(task).__name__}; give assay.Task(id=..., prompt=...)"
+                    f"element {i} of tasks is a {type(task).__name__}; give assay.Task(id=..., prompt=..., "
+                    "reference=...), or tables alone"
                 )
         self._tasks = list(tasks)
 

@@ -200,3 +200,33 @@ def test_a_file_is_measured_on_where_a_benchmark_can_be(tmp_path):
         load_config({}, ["test.jsonl"])
     source = load_config({"tasks": write(tmp_path / "some.csv", sums(0, 3))}).tasks.source
     assert isinstance(source, dict) and (source["name"], source["prompt"]) == ("file", "auto")
+
+
+class Dataset:
+    """As a data set of the library ``datasets`` is read: neither a list, nor a source."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __iter__(self):
+        return iter(self.rows)
+
+    def __getitem__(self, index):
+        return self.rows[index]
+
+
+@pytest.mark.parametrize("kind", [list, Dataset])
+def test_tables_given_from_python_are_read_as_a_files_rows(kind):
+    rows = [{"problem": f"{n} + 1 =", "answer": n + 1} for n in range(9)]
+    config = load_config({"tasks": {"source": GIVEN, "eval_source": GIVEN}})
+    stream, found = task_split(config, kind(rows[:6]), kind(rows[5:]))
+    assert (found[0].id, found[0].prompt, found[0].reference, found[0].kind) == ("tasks/0", "5 + 1 =", 6, "math")
+    assert {t.prompt for t in stream.all()} == {row["problem"] for row in rows[:5]}
+    assert stream.described[0] == "tasks: 6 tasks, asked from 'problem', answered by 'answer', judged as math"
+    with pytest.raises(UsageError, match=r"element 1 of tasks .*'problem'"):
+        task_split(config, kind([rows[0], {"answer": 1}]), kind(rows))
+    with pytest.raises(UsageError, match=r"element 1 of tasks is a dict; give assay.Task.*or tables alone"):
+        task_split(config, [sums(0, 1)[0], rows[0]], kind(rows))

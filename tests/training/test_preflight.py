@@ -97,3 +97,10 @@ def test_a_bound_that_bounds_nothing_is_told_of(tmp_path: Path, capfd: pytest.Ca
         made = recipe(tmp_path / f"run-{parts}", **sections, evaluate={"samples": 0})
         train({**made, "method": {**made["method"], "objective": "cispo"}})
         assert (words in capfd.readouterr().err) == told
+
+
+def test_a_run_that_is_not_there_is_not_looked_for_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    train(recipe("runs/first", warmup={"steps": 0}, train={"steps": 1}, evaluate={"samples": 0}), quiet=True)
+    with pytest.raises(UsageError, match=r"no folder runs/frist; did you mean 'first'"):
+        train(recipe("runs/second", model={"source": "runs/frist", "nano": {}}), quiet=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from assay.records.rows import read_rows
 from assay.registry import part
@@ -51,32 +52,9 @@ class File:
         images: str | None = None,
     ):
         path = Path(path)
-        rows = list(read_rows(path))
-        if rows and isinstance(row := rows[0][1], Mapping):
-            prompt = prompt_of(prompt, row, str(path))
-            answer = chosen(reference, REFERENCES, row) if reference == "auto" else reference
-            if reference == "auto" and answer is not None and reference_after is None:
-                marked = all(isinstance(r, Mapping) and MARK in str(r.get(answer, "")) for _, r in rows)
-                reference_after = MARK if marked else None
-            reference = answer
-            shown = reference if isinstance(reference, str) and not isinstance(row.get(reference), Mapping) else None
-            solution = (chosen(solution, SOLUTIONS, row) or shown) if solution == "auto" else solution
-        judged = kind, system, chat, reference_after, meta, path.name, hints
-        fields = Fields(prompt, reference, solution, id, *judged, images, path.parent)
-        self.tasks = fields.tasks(rows)
-        if kind == "auto":
-            kind = kind_of([task.reference for task in self.tasks])
-            self.tasks = [replace(task, kind=kind) for task in self.tasks]
-        what = "by the reward alone" if kind == "none" else f"as {kind}"
-        if reference is None and rows and isinstance(rows[0][1], Mapping):
-            what += (
-                f", as none of its fields is taken for the answer ({', '.join(rows[0][1])}): reference=FIELD names one"
-            )
-        self.described = (
-            f"{path}: {len(self.tasks):,} tasks, asked from {prompt!r}, "
-            + (f"answered by {reference!r}, " if reference is not None else "")
-            + f"judged {what}"
-        )
+        judged = kind, system, chat, reference_after, meta, hints, images
+        rows, place = list(read_rows(path)), (str(path), path.name, path.parent)
+        self.tasks, self.described = read_tasks(rows, place, prompt, reference, solution, id, *judged)
         """What was found in the file, in a line."""
 
     @property
@@ -85,3 +63,69 @@ class File:
 
     def __getitem__(self, index: int) -> Task:
         return self.tasks[check_index(index, self.size)]
+
+
+class Rows:
+    """Rows given from Python, each a table, of which fields are found by their usual names, as in a file.
+
+    Args:
+        rows: lists of tables, or anything whose elements are, such as a data set of the library ``datasets``.
+
+    Raises:
+        UsageError: no rows, an unreadable row, or one without a field that the first one has.
+    """
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]]):
+        found = [(f"element {i} of tasks", row) for i, row in enumerate(rows)]
+        self.tasks, self.described = read_tasks(found, ("tasks", "tasks", None), "auto", "auto", "auto", None, "auto")
+
+    @property
+    def size(self) -> int:
+        return len(self.tasks)
+
+    def __getitem__(self, index: int) -> Task:
+        return self.tasks[check_index(index, self.size)]
+
+
+def read_tasks(
+    rows: Sequence[tuple[str, Any]],
+    place: tuple[str, str, Path | None],
+    prompt: str,
+    reference: str | tuple[str, ...] | None,
+    solution: str | None,
+    id: str | None,
+    kind: str,
+    system: str | None = None,
+    chat: bool = False,
+    reference_after: str | None = None,
+    meta: tuple[str, ...] = (),
+    hints: str | None = None,
+    images: str | None = None,
+) -> tuple[list[Task], str]:
+    """Return the tasks of rows, and what was found in them, in a line; see :class:`File`.
+
+    Args:
+        rows: each with where it is, for errors.
+        place: what they are of, for the line; what their ids begin with; the folder that paths in them are from.
+    """
+    path, name, folder = place
+    if rows and isinstance(row := rows[0][1], Mapping):
+        prompt = prompt_of(prompt, row, path)
+        answer = chosen(reference, REFERENCES, row) if reference == "auto" else reference
+        if reference == "auto" and answer is not None and reference_after is None:
+            marked = all(isinstance(r, Mapping) and MARK in str(r.get(answer, "")) for _, r in rows)
+            reference_after = MARK if marked else None
+        reference = answer
+        shown = reference if isinstance(reference, str) and not isinstance(row.get(reference), Mapping) else None
+        solution = (chosen(solution, SOLUTIONS, row) or shown) if solution == "auto" else solution
+    judged = kind, system, chat, reference_after, meta, name, hints
+    tasks = Fields(prompt, reference, solution, id, *judged, images, folder or Path()).tasks(rows)
+    if kind == "auto":
+        kind = kind_of([task.reference for task in tasks])
+        tasks = [replace(task, kind=kind) for task in tasks]
+    what = "by the reward alone" if kind == "none" else f"as {kind}"
+    if reference is None:
+        there = ", ".join(rows[0][1])
+        what += f", as none of its fields is taken for the answer ({there}): reference=FIELD names one"
+    answered = f"answered by {reference!r}, " if reference is not None else ""
+    return tasks, f"{path}: {len(tasks):,} tasks, asked from {prompt!r}, {answered}judged {what}"
