@@ -17,6 +17,7 @@ from assay.records.evaluation import Evaluation
 from assay.report.html import write_report
 from assay.report.live import LiveReport
 from assay.tasks.base import TaskSource
+from assay.tasks.files.fields import PROMPTS
 from assay.training.build import build_trainer
 from assay.types import Task
 
@@ -83,7 +84,7 @@ def train(
         RunError: something failed while running; the last checkpoint is kept.
     """
     source = tasks if isinstance(tasks, str | Mapping) else None
-    apart = eval_tasks if eval_tasks is not None and _is_plain(eval_tasks) else None
+    apart = eval_tasks if eval_tasks is not None and _is_plain(eval_tasks) and not _is_rows(eval_tasks) else None
     name = method if isinstance(method, str | Mapping) else None
     plain = reward if isinstance(reward, str | Mapping | list | tuple) and _is_plain(reward) else None
     if resume is not None and (
@@ -152,6 +153,15 @@ def train(
 def _is_object(value: Any) -> bool:
     """Whether an argument is a part itself, not a name or a table."""
     return value is not None and not isinstance(value, str | Mapping)
+
+
+def _is_rows(value: Any) -> bool:
+    """Whether a list is one of tables that are tasks: they have prompts, and do not name where tasks are from."""
+    if not isinstance(value, list | tuple) or not value:
+        return False
+    if not all(isinstance(row, Mapping) for row in value):
+        return False
+    return all(set(PROMPTS) & set(row) and not {"name", "path"} & set(row) for row in value)
 
 
 def _is_plain(value: Any) -> bool:
