@@ -142,9 +142,9 @@ def resolve(target: str, overrides: Sequence[str] = ()) -> Target:
                 f"folder {target} holds neither a run or a checkpoint of one (config.toml), an evaluation "
                 "(evaluation.json) nor a saved model (config.json)"
             )
-        check_neighbours(path, target)
+        _check_neighbours(path, target)
         config = load_config({"model": {"source": target}}, overrides)
-    check_hub(config.model.source)
+    _check_hub(config.model.source)
     return Target(target, config, 0, _mark(Path(config.model.source).expanduser()))
 
 
@@ -162,7 +162,13 @@ def _checkpoint(path: Path) -> tuple[str, int, Path]:
     return (stage, int(step), path) if step.isdigit() else ("", 0, path)
 
 
-def check_neighbours(path: Path, target: str) -> None:
+def check_source(source: str) -> None:
+    """Raise UsageError for a model that is neither here nor on the hub, before anything is loaded."""
+    _check_neighbours(Path(source).expanduser(), source)
+    _check_hub(source)
+
+
+def _check_neighbours(path: Path, target: str) -> None:
     """Refuse what is not there beside runs, evaluations and models that are: it is a mistyped path, not a hub id."""
     if path.exists() or not path.parent.name or not path.parent.is_dir():
         return
@@ -171,7 +177,7 @@ def check_neighbours(path: Path, target: str) -> None:
         raise UsageError(f"no folder {target}{nearest(path.name, known)}")
 
 
-def check_hub(source: str) -> None:
+def _check_hub(source: str) -> None:
     """Refuse a model that is neither here nor on the hub, and name what is here and called nearly so."""
     from assay.policies.hub import names_hub, why_absent
 

@@ -47,9 +47,9 @@ def task_split(
     else:
         stream, found = split(source, config.tasks.eval_share, _size(config), config.seed, _key(config))
     stream.described = [said for each in read if (said := getattr(each, "described", None))]
-    if config.tasks.max_prompt is not None:
-        stream.fits = Fits(config.model, config.tasks.max_prompt)
-        found = _fitting(found, config)
+    if (fits := _fits(config)) is not None:
+        stream.fits = fits
+        found = _fitting(found, fits)
         if source.size is not None and not stream.all():
             raise UsageError(
                 f"no task to train on has a prompt of {config.tasks.max_prompt} tokens or fewer; raise tasks.max_prompt"
@@ -66,24 +66,25 @@ def held_out(config: RunConfig) -> list[Task]:
     """
     if config.tasks.eval_source is not None:
         check_given(config, {"eval_tasks": None})
-        return _fitting(_measured(config)[1], config)
+        return _fitting(_measured(config)[1], _fits(config))
     if config.tasks.eval_share < 1:
         return task_split(config)[1]
     check_given(config, {"tasks": None})
-    return _fitting(every(build("tasks", config.tasks.source), _size(config), _key(config)), config)
+    return _fitting(every(build("tasks", config.tasks.source), _size(config), _key(config)), _fits(config))
 
 
-def _fitting(tasks: list[Task], config: RunConfig) -> list[Task]:
-    """Return the tasks whose prompts are not too long.
+def _fits(config: RunConfig) -> Fits | None:
+    """Return what says which prompts are not too long; ``None`` where none is."""
+    return None if config.tasks.max_prompt is None else Fits(config.model, config.tasks.max_prompt)
 
-    Raises:
-        UsageError: none is; the model's tokenizer is not here.
-    """
-    if (most := config.tasks.max_prompt) is None:
+
+def _fitting(tasks: list[Task], fits: Fits | None) -> list[Task]:
+    """Return the tasks whose prompts are not too long; raise UsageError where none is left."""
+    if fits is None:
         return tasks
-    found = list(filter(Fits(config.model, most), tasks))
+    found = list(filter(fits, tasks))
     if not found:
-        raise UsageError(f"tasks.max_prompt {most} leaves no held-out task; raise it")
+        raise UsageError(f"tasks.max_prompt {fits.most} leaves no held-out task; raise it")
     return found
 
 

@@ -24,7 +24,6 @@ def specs(said: Any, source: Any) -> dict[str, Any]:
 
     A table without ``name`` changes options of ``tasks.source``, ``{split = "test"}``; so does the path of a file where
     that is a file too, otherwise fields are found by their usual names. The name of a benchmark stands for all of it.
-    What is neither a part's name nor a table is a part itself.
 
     Args:
         said: one of these, or a list of them, of which tables may say what they are called, ``as = "harder"``.
@@ -89,8 +88,6 @@ def _spec(entry: Any, source: Any) -> Any:
         if entry in benchmarks() and entry not in names("tasks"):
             return {"name": "benchmark", "which": entry}
         return entry
-    if not isinstance(entry, Mapping):
-        return entry
     options = {k: v for k, v in entry.items() if k != LABEL}
     if "name" in options:
         return options
@@ -102,8 +99,8 @@ def _spec(entry: Any, source: Any) -> Any:
 
 def _label(spec: Any) -> str:
     """What a source is called that does not say: a file's stem, a benchmark's name, a part's."""
-    if not isinstance(spec, Mapping):
-        return spec if isinstance(spec, str) else type(spec).__name__.lower()
+    if isinstance(spec, str):
+        return spec
     if "path" in spec and spec.get("name") == "file":
         return Path(str(spec["path"])).stem
     return str(spec.get("which") or spec["name"])

@@ -11,7 +11,7 @@ from assay.config import RunConfig, StageConfig, load_config
 from assay.console import Reporter
 from assay.curriculum.pass_rates import PassRates
 from assay.engines.base import Follower, engine_of
-from assay.engines.target import check_hub, check_neighbours
+from assay.engines.target import check_source
 from assay.errors import UsageError
 from assay.learning.memory import keep_freed_memory
 from assay.learning.rate import fitting_rate
@@ -142,9 +142,8 @@ def _assemble(
 ) -> Trainer:
     check_given(config, given)
     check_quantised(config)
-    if folder is None and ranks.first:
-        check_neighbours(Path(config.model.source).expanduser(), config.model.source)
-        check_hub(config.model.source)
+    if folder is None:
+        ranks.once(lambda: check_source(config.model.source))
     check_alone(config)
     check_verifiers(config)
     events = make_events(config, say=reporter.line, **told)

@@ -52,9 +52,9 @@ class File:
         images: str | None = None,
     ):
         path = Path(path)
-        judged = kind, system, chat, reference_after, meta, hints, images
-        rows, place = list(read_rows(path)), (str(path), path.name, path.parent)
-        self.tasks, self.described = read_tasks(rows, place, prompt, reference, solution, id, *judged)
+        judged = kind, system, chat, reference_after, meta, path.name, hints
+        fields = Fields(prompt, reference, solution, id, *judged, images, path.parent)
+        self.tasks, self.described = read_tasks(list(read_rows(path)), str(path), fields)
         """What was found in the file, in a line."""
 
     @property
@@ -77,7 +77,8 @@ class Rows:
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]):
         found = [(f"element {i} of tasks", row) for i, row in enumerate(rows)]
-        self.tasks, self.described = read_tasks(found, ("tasks", "tasks", None), "auto", "auto", "auto", None, "auto")
+        usual = Fields("auto", "auto", "auto", None, "auto", None, False, None, (), "tasks")
+        self.tasks, self.described = read_tasks(found, "tasks", usual)
 
     @property
     def size(self) -> int:
@@ -87,45 +88,32 @@ class Rows:
         return self.tasks[check_index(index, self.size)]
 
 
-def read_tasks(
-    rows: Sequence[tuple[str, Any]],
-    place: tuple[str, str, Path | None],
-    prompt: str,
-    reference: str | tuple[str, ...] | None,
-    solution: str | None,
-    id: str | None,
-    kind: str,
-    system: str | None = None,
-    chat: bool = False,
-    reference_after: str | None = None,
-    meta: tuple[str, ...] = (),
-    hints: str | None = None,
-    images: str | None = None,
-) -> tuple[list[Task], str]:
-    """Return the tasks of rows, and what was found in them, in a line; see :class:`File`.
+def read_tasks(rows: Sequence[tuple[str, Any]], name: str, fields: Fields) -> tuple[list[Task], str]:
+    """Return the tasks of rows, and what was found in them, in a line.
 
     Args:
         rows: each with where it is, for errors.
-        place: what they are of, for the line; what their ids begin with; the folder that paths in them are from.
+        name: of what they are from.
+        fields: how they are read; of ``auto`` among them, see :class:`File`.
     """
-    path, name, folder = place
     if rows and isinstance(row := rows[0][1], Mapping):
-        prompt = prompt_of(prompt, row, path)
-        answer = chosen(reference, REFERENCES, row) if reference == "auto" else reference
-        if reference == "auto" and answer is not None and reference_after is None:
-            marked = all(isinstance(r, Mapping) and MARK in str(r.get(answer, "")) for _, r in rows)
-            reference_after = MARK if marked else None
-        reference = answer
+        reference, after = fields.reference, fields.reference_after
+        if reference == "auto":
+            reference = chosen("auto", REFERENCES, row)
+            if reference is not None and after is None:
+                marked = all(isinstance(r, Mapping) and MARK in str(r.get(reference, "")) for _, r in rows)
+                after = MARK if marked else None
         shown = reference if isinstance(reference, str) and not isinstance(row.get(reference), Mapping) else None
-        solution = (chosen(solution, SOLUTIONS, row) or shown) if solution == "auto" else solution
-    judged = kind, system, chat, reference_after, meta, name, hints
-    tasks = Fields(prompt, reference, solution, id, *judged, images, folder or Path()).tasks(rows)
+        solution = (chosen("auto", SOLUTIONS, row) or shown) if fields.solution == "auto" else fields.solution
+        prompt = prompt_of(fields.prompt, row, name)
+        fields = replace(fields, prompt=prompt, reference=reference, solution=solution, reference_after=after)
+    tasks, kind = fields.tasks(rows), fields.kind
     if kind == "auto":
         kind = kind_of([task.reference for task in tasks])
         tasks = [replace(task, kind=kind) for task in tasks]
     what = "by the reward alone" if kind == "none" else f"as {kind}"
-    if reference is None:
+    if fields.reference is None:
         there = ", ".join(rows[0][1])
         what += f", as none of its fields is taken for the answer ({there}): reference=FIELD names one"
-    answered = f"answered by {reference!r}, " if reference is not None else ""
-    return tasks, f"{path}: {len(tasks):,} tasks, asked from {prompt!r}, {answered}judged {what}"
+    answered = f"answered by {fields.reference!r}, " if fields.reference is not None else ""
+    return tasks, f"{name}: {len(tasks):,} tasks, asked from {fields.prompt!r}, {answered}judged {what}"
