@@ -72,7 +72,8 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"assay {__version__}")
         return
     top, nested = commands()
-    app = _app(top)
+    # Above all commands there is a line for each; what else one says stands in its own help.
+    app = _app(top, brief=not arguments or arguments[0].startswith("-"))
     for name, (about, inner) in nested.items():
         app.command(_app(inner), name=name, help=about)
     if arguments in (["tasks"], ["papers"]):
@@ -80,10 +81,22 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code = _guarded(lambda: app.cli(prog="assay", description="RL with verifiable rewards.", args=arguments))
     except SystemExit as stop:  # of the parser: errors of ours become codes
-        if stop.code == 2 and (late := _late(arguments)) is not None:
+        if stop.code == 2 and (dashed := _dashed(arguments)) is not None:
+            print(f"assay: settings of a recipe have no dashes: {dashed}", file=sys.stderr)
+        elif stop.code == 2 and (late := _late(arguments)) is not None:
             print(f"assay: settings of a recipe stand before the first --option; move {late}", file=sys.stderr)
         raise
     sys.exit(code)
+
+
+def _dashed(arguments: list[str]) -> str | None:
+    """Return the first setting that is written as an option, ``--train.steps=5`` or ``--train.steps 5``, as it should
+    be."""
+    for place, text in enumerate(arguments):
+        if re.fullmatch(r"--[a-z_]+(?:\.[a-z_]+)+(?:=.*)?", text):
+            setting = text.removeprefix("--")
+            return setting if "=" in setting else f"{setting}={''.join(arguments[place + 1 : place + 2])}"
+    return None
 
 
 def _late(arguments: list[str]) -> str | None:
@@ -93,11 +106,16 @@ def _late(arguments: list[str]) -> str | None:
     return next((text for text in behind if re.match(r"[a-z_]+(?:\.[a-z_]+)*=", text)), None)
 
 
-def _app(commands: Commands) -> tyro.extras.SubcommandApp:
+def _app(commands: Commands, brief: bool = False) -> tyro.extras.SubcommandApp:
     app = tyro.extras.SubcommandApp()
     for name, command in commands.items():
-        app.command(name=name)(command)
+        app.command(name=name, help=_first(command) if brief else None)(command)
     return app
+
+
+def _first(command: Callable[..., int]) -> str:
+    """Return the first sentence of what a command says of itself."""
+    return " ".join((command.__doc__ or "").partition("\n\n")[0].split())
 
 
 def _guarded(command: Callable[[], int]) -> int:

@@ -44,7 +44,8 @@ def test_the_version_and_the_help(capfd: pytest.CaptureFixture[str]) -> None:
     assert called(capfd, "--version") == f"assay {__version__}\n"
     said = called(capfd, "--help")
     assert all(command in said for command in ("train", "quickstart", "eval", "report", "tasks", "papers"))
-    assert "--resume" in called(capfd, "train", "--help")
+    assert "Example" not in said, "examples stand in the help of each command"
+    assert "--resume" in called(capfd, "train", "--help") and "Example" in called(capfd, "train", "--help")
 
 
 def test_a_run_and_its_continuation(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -188,6 +189,16 @@ def test_a_setting_behind_an_option_is_told_where_to_go(capfd: pytest.CaptureFix
         cli.main(["eval", "somewhere", "tasks=countdown", "--samples", "2", "rollout.max_tokens=32"])
     assert stopped.value.code == 2
     assert "before the first --option; move rollout.max_tokens=32" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("given", [["--train.steps=5"], ["--train.steps", "5"]])
+def test_a_setting_written_as_an_option_is_told_how_it_is_written(
+    given: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["train", "gsm8k", *given])
+    assert stopped.value.code == 2
+    assert "settings of a recipe have no dashes: train.steps=5" in capfd.readouterr().err
 
 
 def test_every_command_has_one_example_in_its_help() -> None:
