@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from typing import Any
 
@@ -45,7 +46,7 @@ def rollout_columns(step: int, batch: Batch) -> dict[str, list[Any]]:
         columns["turns"] = [_turns(e, row) for e, row in zip(batch.episodes, batch.advantages.tolist(), strict=True)]
     for name, values in batch.reward_terms.items():
         told = zip(values.tolist(), batch.valid.tolist(), strict=True)
-        columns[f"reward/{name}"] = [x if ok else None for x, ok in told]
+        columns[f"reward/{name}"] = [x if ok and not math.isnan(x) else None for x, ok in told]
     return columns
 
 

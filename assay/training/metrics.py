@@ -72,7 +72,9 @@ def rollout_metrics(batch: Batch) -> dict[str, float]:
         out["groups/zero_variance"] = 1 - len(varied) / max(len(groups), 1)
     if len(batch.reward_terms) > 1:
         for name, values in batch.reward_terms.items():
-            out[f"reward/{name}"] = float(values[batch.valid].mean()) if len(rewards) else 0.0
+            known = values[batch.valid & ~values.isnan()]  # of some responses a term need not be known
+            if len(known) or not len(rewards):
+                out[f"reward/{name}"] = float(known.mean()) if len(known) else 0.0
     return out
 
 

@@ -114,9 +114,11 @@ def _silent(method: Method, batch: Batch) -> Iterator[str]:
     if not bool(batch.valid.any()):
         yield f"reward {_name(method.reward)} gave no response of the first step a reward"
     elif (left := int((~batch.valid).sum()) - len(abstained)) > 0:
+        drops = getattr(method.reward, "skips", None) is False
         yield (
             f"reward {_name(method.reward)} gave {left} of {len(batch)} responses of the first step no reward, though "
-            "they were judged: they are left out of the update, whatever its other terms say"
+            "they were judged: they are left out of the update"
+            + (', whatever its other terms say; untold = "skip" leaves out the term alone' if drops else "")
         )
     if getattr(method.reward, "of_turns", False) and not any(e.turns for e in batch.episodes):
         yield f"reward {_name(method.reward)} is of turns, and no response has any: set rollout multi_turn"

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 import torch
 
+from assay.batch import Reward
 from assay.errors import RunError, UsageError
+from assay.records.rollout_table import rollout_columns
 from assay.registry import build
 from assay.rewards.base import RewardPart
 from assay.rewards.function import FunctionReward
 from assay.rewards.outcome.verdict import VerdictReward
 from assay.rewards.shaping.weighted import WeightedSum
+from assay.training.metrics import rollout_metrics
 from assay.types import Task
 
 
@@ -193,9 +196,31 @@ def test_a_weighted_sum_is_valid_where_every_term_is(make_batch):
     assert WeightedSum(terms)(batch).valid.tolist() == [False, True, False]
 
 
-def test_a_weighted_sum_adds_token_rewards(make_batch):
-    from assay.batch import Reward
+def test_a_weighted_sum_can_leave_out_the_term_that_is_not_known(make_batch):
+    code = FunctionReward(lambda task, response: None if response in "ab" else 4.0)
+    form = FunctionReward(lambda task, response: None if response in "ad" else 1.0)
+    made = WeightedSum({"code": code, "form": form}, {"code": 0.5}, untold="skip")
+    batch = make_batch([1] * 5, passed=[True, True, True, True, None], texts=["a", "b", "c", "d", "e"])
+    got = made(batch)
+    assert got.values.tolist()[1:4] == [1.0, 3.0, 2.0]
+    assert got.valid.tolist() == [False, True, True, True, False], "no term; the last one's verdict abstained"
+    assert got.terms["code"].isnan().tolist() == [True, True, False, False, True]
+    batch.rewards, batch.valid, batch.reward_terms = got.values, got.valid, got.terms
+    logged = rollout_metrics(batch)
+    assert logged["reward/code"] == 4.0 and logged["reward/form"] == 1.0, "means of what is known"
+    assert rollout_columns(1, batch)["reward/code"] == [None, None, 4.0, 4.0, None]
 
+
+def test_a_skipped_terms_token_rewards_are_left_out(make_batch):
+    def on_tokens(batch):
+        ones = torch.ones(batch.mask.shape, dtype=torch.float64)
+        return Reward(torch.zeros_like(batch.rewards), ones, torch.tensor([True, False]))
+
+    got = WeightedSum({"a": on_tokens, "b": "verdict"}, untold="skip")(make_batch([2, 2], rewards=[0.0, 1.0]))
+    assert got.tokens.tolist() == [[1, 1], [0, 0]] and got.valid.tolist() == [True, True]
+
+
+def test_a_weighted_sum_adds_token_rewards(make_batch):
     def on_tokens(batch):
         return Reward(torch.zeros_like(batch.rewards), tokens=torch.ones(batch.mask.shape, dtype=torch.float64))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -13,23 +13,32 @@ from assay.errors import UsageError, nearest
 from assay.registry import part
 from assay.rewards.spec import name_of
 from assay.rewards.wrapped import Around, terms_of, valid_in
+from assay.verify.none import told
 
 
 @part("reward", "weighted")
 class WeightedSum(Around):
-    """R_i = sum_k w_k R_ik; valid where every term is.
+    """R_i = sum_k w_k R_ik, over the terms that could be told of response i.
 
     Args:
         terms: what :func:`assay.rewards.spec.reward_of` takes, by the name it is logged under. Or a list of these,
             where a table may have a ``weight``, and ``as``, its name in the log; else a term is logged under its part's
             or its function's own name, the second of a name with a 2 behind it.
         weights: one number per term; 1 where left out.
+        untold: what becomes of a response of which some term could not be told: ``drop`` leaves it out of the update;
+            ``skip`` leaves the term out of its sum, as where each term is for tasks of another kind (TRL's ``None``),
+            and the response out only where no term could be told.
 
     Raises:
         UsageError: a weight is for no term, or is no finite number.
     """
 
-    def __init__(self, terms: Mapping[str, Any] | Sequence[Any], weights: Mapping[str, float] | None = None):
+    def __init__(
+        self,
+        terms: Mapping[str, Any] | Sequence[Any],
+        weights: Mapping[str, float] | None = None,
+        untold: Literal["drop", "skip"] = "drop",
+    ):
         listed: dict[str, Any] = {}
         if not isinstance(terms, Mapping):
             terms, listed = named(terms)
@@ -42,16 +51,28 @@ class WeightedSum(Around):
                 raise UsageError(f"reward 'weighted': the weight of {name!r} is {weight!r}, not a finite number")
         super().__init__(terms)
         self.weights = {name: float(listed.get(name, 1.0)) for name in self.inner}
+        self.skips = untold == "skip"
 
     def __call__(self, batch: Batch) -> Reward:
         found = self.found(batch)
         values, tokens, terms = torch.zeros_like(batch.rewards), None, terms_of(found)
+        judged = batch.valid & torch.tensor([told(v) for v in batch.verdicts], dtype=torch.bool)
+        valid = torch.zeros_like(judged) if self.skips else valid_in(found, batch)
         for name, reward in found.items():
-            values = values + self.weights[name] * reward.values
-            if reward.tokens is not None:
-                tokens = self.weights[name] * reward.tokens + (0 if tokens is None else tokens)
-                terms[name] = reward.values + torch.where(batch.mask, reward.tokens, 0).sum(-1)
-        return Reward(values, tokens, valid_in(found, batch), terms)
+            value, on_tokens = reward.values, reward.tokens
+            known = judged if reward.valid is None else judged & reward.valid
+            if self.skips:
+                valid = valid | known
+                value = torch.where(known, value, 0)
+                on_tokens = None if on_tokens is None else torch.where(known[:, None], on_tokens, 0)
+            values = values + self.weights[name] * value
+            if on_tokens is not None:
+                tokens = self.weights[name] * on_tokens + (0 if tokens is None else tokens)
+                terms[name] = reward.values + torch.where(batch.mask, on_tokens, 0).sum(-1)
+            if self.skips:
+                # What is not known is in no mean of the log.
+                terms[name] = torch.where(known, terms[name], torch.nan)
+        return Reward(values, tokens, valid, terms)
 
 
 def named(terms: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
