@@ -42,7 +42,8 @@ def compare(
     Args:
         recipe: a TOML file; its train.steps is only the default for the budget, its warm-up is made once per seed.
         overrides: changes to the recipe, e.g. tasks.eval_size=200.
-        methods: names separated by commas: grpo, papers' ids, or `recipe` for the recipe's own [method].
+        methods: names separated by commas: grpo, papers' ids, `recipe` for the recipe's own [method], labels of its
+            [compare.methods], or TOML files with a [method] table, called by their file's name.
         seeds: runs of each method on each task, 2 or more; 5 unless given.
         first_seed: the first of them; 0 unless given.
         tasks: task sources separated by commas; the recipe's unless given.

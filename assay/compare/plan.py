@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from assay.compare.budget import Budget
+from assay.compare.methods import named
 from assay.config import RunConfig, apply_override, load_config, read_recipe, shown_first
 from assay.errors import UsageError, nearest
 from assay.method import make_method
@@ -23,8 +24,6 @@ Choice = Mapping[str, Any]
 """Values of the swept keys."""
 
 KEYS = ("methods", "tasks", "seeds", "first_seed", "starts", "sweep", "tuning", "budget", "points", "measure")
-OWN = "recipe"
-"""The method of the recipe itself."""
 WARM_UP = "warm-up"
 """Beside the methods' folders, that of their common start."""
 _LABEL = re.compile(r"[\w.+-]{1,60}")
@@ -145,9 +144,9 @@ def read_plan(recipe: str | Path | None, overrides: Sequence[str] = (), **flags:
         recipe: a TOML file, a recipe of the package, a file of tasks; ``None`` for the defaults.
         overrides: changes to the recipe, ``a.b.c=value`` each.
         flags: keys of ``[compare]``; ``None`` is not given. ``methods`` and ``tasks`` are names (a list, or one text
-            with commas) or tables by label, ``seeds`` a number or a list, ``sweep`` lists of values by key (or texts
-            ``key=value,value``), ``tuning`` a number of seeds or a list, ``starts`` a number, ``budget`` as
-            :meth:`Budget.of` reads it.
+            with commas) or tables by label; names of methods are those of :func:`assay.compare.methods.named`.
+            ``seeds`` is a number or a list, ``sweep`` lists of values by key (or texts ``key=value,value``),
+            ``tuning`` a number of seeds or a list, ``starts`` a number, ``budget`` as :meth:`Budget.of` reads it.
 
     Raises:
         UsageError: something does not fit.
@@ -161,6 +160,7 @@ def read_plan(recipe: str | Path | None, overrides: Sequence[str] = (), **flags:
     for key in said:
         if key not in KEYS:
             raise UsageError(f"unknown key 'compare.{key}'{nearest(key, KEYS)}")
+    table = said["methods"] if isinstance(said.get("methods"), Mapping) else {}
     said = {**said, **{k: v for k, v in flags.items() if v is not None}}
     for override in overrides:
         apply_override(data, override)
@@ -174,9 +174,7 @@ def read_plan(recipe: str | Path | None, overrides: Sequence[str] = (), **flags:
     first = _whole(said.get("first_seed", 0), "first_seed")
     return Plan(
         recipe=sections,
-        methods={
-            k: own if v == OWN else v if isinstance(v, Mapping) else {"name": v} for k, v in _named(said, "methods")
-        },
+        methods=_methods(said.get("methods", ()), own, table),
         tasks=dict(_named(said, "tasks")) or {default: None},
         seeds=_seeds(said.get("seeds", 5), first, "seeds"),
         budget=Budget.of(str(said.get("budget", "rollouts")), config),
@@ -214,6 +212,14 @@ def _flat(value: Any, key: str = "") -> dict[str, str]:
             k: v for name, inner in value.items() for k, v in _flat(inner, f"{key}.{name}" if key else name).items()
         }
     return {key: json.dumps(value)}
+
+
+def _methods(value: Any, own: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    table = value if isinstance(value, Mapping) else table
+    pairs = [named(name, own, table) for name, _ in _named({"methods": value}, "methods")]
+    if len(dict(pairs)) < len(pairs):
+        raise UsageError(f"methods {value!r}: two are called the same")
+    return dict(pairs)
 
 
 def _named(said: Mapping[str, Any], key: str) -> list[tuple[str, Any]]:

@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from assay.compare.methods import in_file
 from assay.compare.plan import Plan, read_plan
 from assay.compare.standing import BASELINE
 from assay.errors import UsageError, nearest
@@ -125,12 +126,6 @@ def entrant(name: str) -> tuple[str, Mapping[str, Any]]:
         label = name if name in known() else name.upper()
         return label, method(label if label in known() else name)
     path = Path(name)
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{name} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{name} cannot be read as TOML: {error}") from None
-    if not isinstance(data.get("method"), Mapping) or path.stem in known():
-        raise UsageError(f"{name} needs a table [method], and another name than the standard methods have")
-    return path.stem, data["method"]
+    if path.stem in known():
+        raise UsageError(f"{name} is called as a standard method is; give it another name")
+    return path.stem, in_file(path)

@@ -301,10 +301,10 @@ def test_budgets_are_read() -> None:
 def test_a_plan_is_read_from_flags_over_a_table(tmp_path: Path) -> None:
     file = plan_file(tmp_path, sweep={"train.lr": [1e-3, 1e-2]}, tuning=2)
     plan = read_plan(
-        file, ["rollout.group=4"], seeds=3, first_seed=7, methods="grpo,S014", tasks="arithmetic,countdown"
+        file, ["rollout.group=4"], seeds=3, first_seed=7, methods="dapo,S014", tasks="arithmetic,countdown"
     )
     assert list(plan.seeds) == [7, 8, 9] and list(plan.tuning) == [1000, 1001]
-    assert plan.methods == {"grpo": {"name": "grpo"}, "S014": {"name": "S014"}}
+    assert plan.methods == {"dapo": {"name": "dapo"}, "S014": {"name": "S014"}}
     config = plan.config("S014", "countdown", 8, {"train.lr": 1e-2})
     assert (config.method.name, config.tasks.source, config.seed, config.train.lr) == ("S014", "countdown", 8, 1e-2)
     assert config.rollout.group == 4 and config.tasks.eval_size == 6
@@ -316,10 +316,27 @@ def test_a_plan_is_read_from_flags_over_a_table(tmp_path: Path) -> None:
     ]
 
 
+def test_methods_are_named_by_label_by_file_and_as_recipes_name_them(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('[method]\nname = "grpo"\ncredit = "opo"\n[train]\nsteps = 3\n')
+    mine = str(tmp_path / "mine.toml")
+    file = plan_file(tmp_path, methods={"short": varied(credit="rloo"), "other": "dapo"})
+    plan = read_plan(file, ["method.credit=rloo"], methods=f"short,other,S014,recipe,{mine}")
+    assert plan.methods == {
+        "short": varied(credit="rloo"),
+        "other": {"name": "dapo"},
+        "S014": {"name": "S014"},
+        "recipe": {"credit": "rloo"},
+        "mine": {"name": "grpo", "credit": "opo"},
+    }
+    assert sorted(read_plan(file).methods) == ["other", "short"]
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
         ({"methods": "grpo,grpo"}, "different names"),
+        ({"methods": "grpo,no/such.toml"}, "no/such.toml cannot be read: No such file"),
+        ({"methods": "plan,plan.toml"}, "cannot be read"),
         ({"methods": "grpo,S999"}, "S999"),
         ({"seeds": 1}, "two or more seeds"),
         ({"seeds": [0, 1000], "sweep": ["train.lr=1,2"]}, "seed 1000 is one that the sweep tunes on"),

@@ -263,7 +263,7 @@ def test_what_does_not_fit_is_said_before_anything_runs(tmp_path: Path) -> None:
     for setting, methods, words in (
         ("L9", "rloo", "the league has no setting 'L9'; its settings are L1, L2, L2-noisy, L2-length, L3, L4"),
         ("L1", "rlo", "no method is called 'rlo' in the league; did you mean 'rloo'"),
-        ("L1", str(tmp_path / "own.toml"), r"needs a table \[method\]"),
+        ("L1", str(tmp_path / "own.toml"), r"has no table \[method\]"),
         ("L1", str(tmp_path / "none.toml"), "cannot be read: No such file"),
         ("L1", "", "has no record of grpo in L1 as it is today"),
     ):
