@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -20,6 +21,8 @@ POINTS = 400
 """Points of a curve at most: of more, equally many steps are averaged into each."""
 TAIL = 1 << 16
 """Bytes at the end of a log in which its last line is looked for."""
+PARTS = ("objective", "credit", "reward", "select", "rollout")
+"""Of a method, those that a run is called by."""
 
 
 def home(places: Places) -> dict[str, Any]:
@@ -95,20 +98,35 @@ def _head(place: Place) -> dict[str, Any]:
         "steps": train.get("steps"),
         "stage": last.get("stage"),
         "seed": config.get("seed"),
-        "method": method.get("name") or _part_names(method),
+        "method": _method(method),
         "model": config.get("model", {}).get("source"),
         "tasks": _name(config.get("tasks", {}).get("source")),
         "reward": last.get("reward/mean"),
         "pass_rate": last.get("pass_rate"),
         "seconds": last.get("time/elapsed", last.get("time/total")),
         "updated": log.stat().st_mtime if log.is_file() else None,
+        "measured": _measured(place),
         "evaluations": list(place.parts),
         "rollouts": (place.path / "rollouts").is_dir(),
     }
 
 
-def _part_names(method: dict[str, Any]) -> str:
-    return " + ".join(str(_name(v)) for k, v in method.items() if k in ("reward", "credit", "select", "objective"))
+def _method(method: dict[str, Any]) -> str:
+    """Return what a method is called: by its own objective in place of the GRPO it is built on, by its other parts."""
+    own = {key: str(_name(method[key])) for key in PARTS if key in method}
+    name = method.get("name") or "grpo"
+    first = own.pop("objective", name) if name == "grpo" else name
+    return ", ".join([first, *(f"{key} {part}" for key, part in own.items())])
+
+
+def _measured(place: Place) -> dict[str, Any] | None:
+    """Return what a run's latest evaluation found: its label, its step and its metrics."""
+    when = {}
+    for part in place.parts:
+        with contextlib.suppress(OSError):  # removed since
+            when[part] = _part(place, part).stat().st_mtime_ns
+    last = max(when, key=lambda part: when[part], default=None)
+    return None if last is None else _evaluated(last, _part(place, last))
 
 
 def _name(part: Any) -> Any:

@@ -99,6 +99,11 @@ def test_every_view_has_a_link_fits_a_phone_and_names_its_parts(page: Page, link
     page.browser.call("Emulation.setDeviceMetricsOverride", width=1280, **size)
 
 
+def test_the_list_of_runs_says_what_each_came_to(page: Page) -> None:
+    page.open("")
+    assert "50.0 %" in page.text() and page.text().count("finished") == 3
+
+
 def test_hostile_texts_are_texts(page: Page) -> None:
     for link in (VIEWS[3] + "&q=onerror", VIEWS[5], VIEWS[6]):
         page.open(link)

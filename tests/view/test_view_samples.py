@@ -180,3 +180,27 @@ def test_what_is_there_is_found(tmp_path: Path) -> None:
         Places([tmp_path / "empty"])
     with pytest.raises(UsageError, match="is not there"):
         Places([tmp_path / "none"])
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ('name = "dapo"', "dapo"),
+        ('name = "grpo"\nobjective = {name = "dpo", beta = 0.1}\nrollout = "recorded"', "dpo, rollout recorded"),
+        ('name = "grpo"\ncredit = "rloo"', "grpo, credit rloo"),
+        ('name = "S014"\nobjective = "cispo"', "S014, objective cispo"),
+        ("", "grpo"),
+    ],
+)
+def test_a_list_of_runs_says_what_each_learns_by_and_what_it_came_to(tmp_path: Path, method: str, words: str) -> None:
+    run = write_run(tmp_path / "runs" / "one")
+    (run / "config.toml").write_text(f"seed = 3\n[method]\n{method}\n")
+    with viewing(tmp_path / "runs") as server:
+        row = found(server, "home")["runs"][0]
+        # the first five of eight tasks are right after, but for the first
+        assert row["method"] == words and row["measured"]["label"] == "after" and row["measured"]["step"] == STEPS
+        assert row["measured"]["metrics"]["pass@1"] == pytest.approx(4 / 8)
+        (run / "evals" / "after.parquet").unlink()
+        assert found(server, "home")["runs"][0]["measured"]["label"] == "before"
+        (run / "evals" / "before.parquet").unlink()
+        assert found(server, "home")["runs"][0]["measured"] is None

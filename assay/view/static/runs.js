@@ -13,12 +13,16 @@ export async function home() {
   return [
     h("h1", {}, "What there is"), h("p", { class: "soft small" }, found.roots.join(", ")),
     found.runs.length > 0 && [h("div", { class: "row" }, h("h2", {}, "Runs"), h("span", { class: "grow" }), compare, link({ view: "runs", id: found.runs.slice(0, 24).map((r) => r.id) }, "all side by side")),
-      h("div", { class: "card" }, table(["run", "choose", "method", "model", "tasks", "seed", "step", "reward", "pass rate", "rollouts"], found.runs.map((r) => [link({ view: "run", id: r.id }, r.id), box(r.id), r.method || "–", r.model ?? "–", r.tasks ?? "–", number(r.seed), `${number(r.step)}${r.steps ? ` / ${number(r.steps)}` : ""}`, number(r.reward), percent(r.pass_rate), r.rollouts ? [link({ view: "samples", source: r.id }, "samples"), " ", link({ view: "groups", source: r.id }, "groups")] : "–"]), { "aria-label": "Runs" }))],
+      h("div", { class: "card" }, table(["run", "choose", "method", "model", "tasks", "seed", "step", "reward", "pass rate", "held-out pass@1", "state", "rollouts"], found.runs.map((r) => [link({ view: "run", id: r.id }, r.id), box(r.id), r.method || "–", r.model ?? "–", r.tasks ?? "–", number(r.seed), `${number(r.step)}${r.steps ? ` / ${number(r.steps)}` : ""}`, number(r.reward), percent(r.pass_rate), percent(r.measured?.metrics["pass@1"]), state(r), r.rollouts ? [link({ view: "samples", source: r.id }, "samples"), " ", link({ view: "groups", source: r.id }, "groups")] : "–"]), { "aria-label": "Runs" }))],
     evaluations.length > 0 && [h("h2", {}, "Evaluations"), h("div", { class: "card" }, table(["evaluation", "samples"], evaluations.map((e) => [link({ view: "evaluation", id: e.id }, e.id), link({ view: "samples", source: e.id }, "samples")]), { "aria-label": "Evaluations" }))],
     found.evaluations.length > 1 && pair(found.evaluations.map((e) => e.id)),
     found.records.length > 0 && [h("h2", {}, "Records"), h("div", { class: "card" }, table(["record", "kind"], found.records.map((r) => [link({ view: "record", id: r.id }, r.id), r.what]), { "aria-label": "Records" }))],
   ];
 }
+
+// What is known of a run from its files: it has ended, or it was last heard of so long ago.
+const state = (r) => r.measured?.label === "after" ? "finished" : r.updated ? `${ago(Date.now() / 1000 - r.updated)} ago` : "begun";
+const ago = (s) => s < 90 ? `${Math.max(0, Math.round(s))} s` : s < 5400 ? `${Math.round(s / 60)} min` : s < 172800 ? `${Math.round(s / 3600)} h` : `${Math.round(s / 86400)} days`;
 
 export function pair(ids, a = ids[0], b = ids.at(-1)) {
   const select = (id, value, label) => h("label", { for: id }, h("span", {}, label), h("select", { id }, ids.map((i) => h("option", { value: i, selected: i === value }, i))));
