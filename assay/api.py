@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from assay.config import RunConfig, load_config, merged, put, table
 from assay.console import Reporter
-from assay.errors import UsageError
+from assay.errors import AssayError, UsageError
 from assay.method import Method
 from assay.records.checkpoints import kept_best
 from assay.records.evaluation import Evaluation
@@ -137,6 +137,9 @@ def train(
                 trainer.reporter.line(f"report: {write_report(run.path)}")
     except KeyboardInterrupt:
         trainer.reporter.line(f"stopped at once; continue with: assay train --resume {run.path}")
+        raise
+    except AssayError as error:
+        trainer.reporter.note(f"ended: {error}")
         raise
     finally:
         run.close()

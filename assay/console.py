@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 from rich.console import Console
@@ -20,7 +22,7 @@ class Tick(Protocol):
 
 
 class Reporter:
-    """Prints lines and progress to standard error.
+    """Prints lines and progress to standard error, and keeps the lines in a file once it is told of one.
 
     Args:
         quiet: print nothing.
@@ -31,10 +33,37 @@ class Reporter:
         self.console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
         self.quiet, self.interval = quiet, interval
         self._bars: Progress | None = None
+        self._file: Path | None = None
+        self._early: list[str] = []
 
     def line(self, text: str) -> None:
         """Print a line, above any progress bar."""
         self.console.print(printable(text), markup=False)
+        self.note(text)
+
+    def note(self, text: str) -> None:
+        """Write a line, behind the time of day, into the file alone; for now until there is one."""
+        moment = datetime.now().astimezone().isoformat(" ", "seconds")
+        self._early.append(f"{moment}  {printable(text)}\n")
+        if self._file is not None:
+            try:
+                self.keep(self._file)
+            except OSError as error:
+                file, self._file = self._file, None
+                self.console.print(
+                    f"{file} cannot be written: {error.strerror}; nothing more is kept in it", markup=False
+                )
+
+    def keep(self, file: Path) -> None:
+        """From now on write lines to the end of a file, beginning with those that have been said.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self._file = file
+        with open(file, "a", encoding="utf-8") as out:
+            out.writelines(self._early)
+        self._early.clear()
 
     @contextmanager
     def progress(self, name: str, total: int, done: int = 0) -> Iterator[Tick]:
@@ -94,6 +123,7 @@ class Reporter:
             last = now
             rate = (done - first) / max(now - start, 1e-9)
             left = (total - done) / rate if rate else 0
-            self.line(f"{name} {done}/{total}  {rate:.2f}/s  {left:.0f} s left  {words}".rstrip())
+            text = f"{name} {done}/{total}  {rate:.2f}/s  {left:.0f} s left  {words}".rstrip()
+            self.console.print(printable(text), markup=False)
 
         return tick

@@ -2,7 +2,7 @@
 
 ::
 
-    config.toml  environment.json  metrics.jsonl  tensorboard/
+    config.toml  environment.json  log.txt  metrics.jsonl  tensorboard/
     rollouts/step-000012.parquet  evals/before.parquet  checkpoints/rl-000050/  reference/  report.html
     signs.json  best/rl-000025/  surveys/step-000000.jsonl
 """
@@ -50,6 +50,8 @@ from assay.records.tensorboard import EventFile
 
 RESUMABLE = ("run", "evaluate", "scale", "train.steps", "train.target")
 """Sections and keys that may change when a run is resumed; any other would make it a different run."""
+LOG = "log.txt"
+"""Every line that the run said, with the time of day."""
 
 
 class RunFolder:

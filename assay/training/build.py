@@ -23,7 +23,7 @@ from assay.policies.causal_lm import CausalLM
 from assay.policies.context import CHARACTERS
 from assay.policies.policy import acts, draws, load_policy
 from assay.randomness import Randomness, same_bits
-from assay.records.run_folder import RunFolder, free_folder
+from assay.records.run_folder import LOG, RunFolder, free_folder
 from assay.registry import build
 from assay.rewards.base import RewardPart
 from assay.scale.divided import DividedVerifier, divided_engine
@@ -236,6 +236,8 @@ def _assemble(
         stages=stages,
         history=history,
     )
+    if ranks.first:
+        reporter.keep(trainer.folder.path / LOG)
     trainer.enter(0, 0)
     if method.partner is not None:
         trainer.partner = Second.load(method.partner, config, random, ranks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -278,3 +279,40 @@ def test_bars_on_a_terminal_may_be_nested() -> None:
     assert "4/4" in last
     assert "reward 0.75" in last
     assert "evaluate" not in last
+
+
+def test_what_a_run_says_is_kept_also_where_it_is_quiet(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = run(tmp_path / "run", train={"lr": "auto"})
+    assert capfd.readouterr().err == ""
+    lines = (path / "log.txt").read_text().splitlines()
+    moment, said = zip(*(line.split("  ", 1) for line in lines), strict=True)
+    assert list(moment) == sorted(moment) and all(datetime.fromisoformat(m).tzinfo for m in moment)
+    assert any(text.startswith("before: held-out pass@1") for text in said)
+    assert any(text.startswith("learning rate") for text in said), "said before there was a folder"
+    before = len(lines)
+    assay.train(resume=path, quiet=True)
+    assert "resumed" in (path / "log.txt").read_text().splitlines()[before]
+
+
+def test_an_error_is_the_last_line_of_the_log(tmp_path: Path) -> None:
+    def broken(task: assay.Task, response: str) -> float:
+        raise ValueError("of mine")
+
+    with pytest.raises(RunError, match="of mine"):
+        assay.train(recipe(tmp_path / "run"), reward=broken, quiet=True)
+    last = (tmp_path / "run" / "log.txt").read_text().splitlines()[-1]
+    assert "  ended: reward function broken raised ValueError: of mine" in last
+
+
+def test_a_log_that_cannot_be_written_is_told_of_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    reporter = Reporter()
+    reporter.keep(tmp_path / "log.txt")
+    (tmp_path / "log.txt").unlink()
+    (tmp_path / "log.txt").mkdir()
+    for text in ("one", "two"):
+        reporter.line(text)
+    assert [line.rpartition("/")[2] for line in capfd.readouterr().err.splitlines()] == [
+        "one",
+        "log.txt cannot be written: Is a directory; nothing more is kept in it",
+        "two",
+    ]
