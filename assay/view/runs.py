@@ -14,13 +14,14 @@ from typing import Any
 from assay.errors import RunError
 from assay.records.evaluation import Evaluation, stored
 from assay.records.history import read_metrics
+from assay.records.run_folder import LOG
 from assay.records.stages import stages
 from assay.view.places import Place, Places
 
 POINTS = 400
 """Points of a curve at most: of more, equally many steps are averaged into each."""
 TAIL = 1 << 16
-"""Bytes at the end of a log in which its last line is looked for."""
+"""Of the end of a log: bytes in which its last line is looked for, characters that are shown."""
 PARTS = ("objective", "credit", "reward", "select", "rollout")
 """Of a method, those that a run is called by."""
 
@@ -47,6 +48,7 @@ def run(place: Place, places: Places) -> dict[str, Any]:
         "config": config,
         "stages": stages(place.path, read_metrics(place.path / "metrics.jsonl")[0]),
         "evaluations": evaluations,
+        "log": _text(place.path / LOG)[-TAIL:],
         "signs": _json(place.path / "signs.json", []),
         "environment": _json(place.path / "environment.json", {}),
         "report": (place.path / "report.html").is_file(),

@@ -200,6 +200,8 @@ def test_a_list_of_runs_says_what_each_learns_by_and_what_it_came_to(tmp_path: P
         # the first five of eight tasks are right after, but for the first
         assert row["method"] == words and row["measured"]["label"] == "after" and row["measured"]["step"] == STEPS
         assert row["measured"]["metrics"]["pass@1"] == pytest.approx(4 / 8)
+        (run / "log.txt").write_text("2026-11-28 10:30:52+00:00  said\n")
+        assert found(server, "run", id="runs/one")["log"].endswith("  said\n")
         (run / "evals" / "after.parquet").unlink()
         assert found(server, "home")["runs"][0]["measured"]["label"] == "before"
         (run / "evals" / "before.parquet").unlink()

@@ -1,7 +1,7 @@
 // Curves of one quantity: a figure with a name, the values at the pointer, and the same as a table.
 import { h, number, svg, table } from "./dom.js";
 
-const W = 460, H = 190, LEFT = 46, RIGHT = 10, TOP = 10, BOTTOM = 24;
+const W = 460, H = 190, RIGHT = 10, TOP = 10, BOTTOM = 24;
 const DASHES = ["", "6 3", "2 3", "8 3 2 3", "1 2", "10 4"];
 
 // lines: {name: [[x, y, low?, high?], ...]}
@@ -13,8 +13,9 @@ export function chart(title, lines, { bounds = null } = {}) {
   if (x0 === x1) [x0, x1] = [x0 - 1, x1 + 1];
   // Values that rounding alone tells apart are one value: between them there is no tick to be drawn.
   if (y1 - y0 <= 1e-12 * Math.max(Math.abs(y0), Math.abs(y1))) [y0, y1] = [y0 - (Math.abs(y0) || 1) / 10, y1 + (Math.abs(y1) || 1) / 10];
+  const marks = ticks(y0, y1), LEFT = Math.max(46, 14 + 6.6 * Math.max(...marks.map((y) => number(y).length)));
   const X = (x) => LEFT + ((x - x0) / (x1 - x0)) * (W - LEFT - RIGHT), Y = (y) => H - BOTTOM - ((y - y0) / (y1 - y0)) * (H - TOP - BOTTOM);
-  const grid = ticks(y0, y1).map((y) => [svg("line", { class: "grid", x1: LEFT, x2: W - RIGHT, y1: Y(y), y2: Y(y) }), svg("text", { class: "tick", x: LEFT - 6, y: Y(y) + 4, "text-anchor": "end" }, number(y))]);
+  const grid = marks.map((y) => [svg("line", { class: "grid", x1: LEFT, x2: W - RIGHT, y1: Y(y), y2: Y(y) }), svg("text", { class: "tick", x: LEFT - 6, y: Y(y) + 4, "text-anchor": "end" }, number(y))]);
   const below = ticks(x0, x1).filter((x) => Number.isInteger(x)).map((x) => svg("text", { class: "tick", x: X(x), y: H - 6, "text-anchor": "middle" }, number(x)));
   const drawn = named.map(([, points], i) => {
     const dash = DASHES[Math.floor(i / 6) % 6] || DASHES[i % 6];

@@ -50,6 +50,7 @@ export async function run(parameters) {
     signs.length > 0 && h("section", { class: "card gamed" }, h("h3", {}, "Signs that the reward is gamed"), signs.map((s) => h("details", {}, h("summary", {}, `step ${s.step}: ${s.kind} `, h("span", { class: "soft" }, s.text)), (s.examples ?? []).map((e) => h("div", {}, link({ view: "group", source: id, step: e.step, task: e.task_id }, `step ${e.step}, ${e.task_id}`), h("pre", { tabindex: 0 }, e.response)))))),
     found.stages.length > 0 && [h("h2", {}, "Stages"), h("div", { class: "card" }, table(["stage", "steps", "at most", "what is other in it"], found.stages.map((s) => [s.name, s.first === null ? "–" : `${number(s.first)} to ${number(s.last)}`, number(s.steps), s.changes || "–"]), { "aria-label": "Stages" }))],
     found.evaluations.length > 0 && [h("h2", {}, "Evaluations"), h("div", { class: "card" }, evaluated(found.evaluations, id)), found.evaluations.length > 1 && h("p", {}, link({ view: "between", a: found.evaluations[0].id, b: found.evaluations.at(-1).id }, "What was gained and lost from first to last"))],
+    found.log && h("details", { class: "card" }, h("summary", {}, `What it said: ${number(found.log.trim().split("\n").length)} lines`), h("pre", { tabindex: 0 }, found.log)),
     curves(logged, [id]),
     h("h2", {}, "Configuration"), h("pre", { tabindex: 0 }, found.config || "config.toml is missing"),
   ];
