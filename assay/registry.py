@@ -45,6 +45,8 @@ PACKAGES = {
 GROUP = "assay.parts"
 """Of the entry points by which other packages bring parts."""
 
+_DECORATOR = re.compile(r'^@part\("([^"]+)", "([^"]+)"\)', re.MULTILINE)
+
 _PARTS: dict[str, dict[str, Callable[..., Any]]] = {seam: {} for seam in PACKAGES}
 
 
@@ -61,20 +63,28 @@ def part(seam: str, name: str) -> Callable[[T], T]:
     return register
 
 
-@functools.cache
 def _written(seam: str) -> dict[str, str]:
-    """Return the module that registers each part of the seam's package, by name, as its source says.
+    """Return the module that registers each part of a seam, by name: those of its package, and those that a paper's
+    file has for itself."""
+    return {
+        name: module
+        for package in ("assay.papers", PACKAGES[seam])
+        for name, module in _registered(package).get(seam, {}).items()
+    }
+
+
+@functools.cache
+def _registered(package: str) -> dict[str, dict[str, str]]:
+    """Return the modules of a package that register parts, by seam and name, as their source says.
 
     So adding a part is adding a file, and none is imported before it is needed: all of them take seconds.
     """
-    package = importlib.import_module(PACKAGES[seam])
-    said = re.compile(rf'^@part\("{seam}", "([^"]+)"\)', re.MULTILINE)
-    found: dict[str, str] = {}
-    for folder in map(Path, package.__path__):
+    found: dict[str, dict[str, str]] = {}
+    for folder in map(Path, importlib.import_module(package).__path__):
         for file in folder.rglob("*.py"):
-            module = ".".join([package.__name__, *file.relative_to(folder).with_suffix("").parts])
-            for name in said.findall(file.read_text(encoding="utf-8")):
-                found[name] = module.removesuffix(".__init__")
+            module = ".".join([package, *file.relative_to(folder).with_suffix("").parts])
+            for seam, name in _DECORATOR.findall(file.read_text(encoding="utf-8")):
+                found.setdefault(seam, {})[name] = module.removesuffix(".__init__")
     return found
 
 

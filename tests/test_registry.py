@@ -59,12 +59,18 @@ def test_numbers_within_tables_and_lists_are_looked_at() -> None:
 
 @pytest.mark.parametrize("seam", PACKAGES)
 def test_a_part_is_found_where_its_source_says(seam: str) -> None:
-    """Papers may bring parts of their own beside these."""
-    package = importlib.import_module(PACKAGES[seam])
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        importlib.import_module(module.name)
+    """In its seam's package, or in the file of a paper that has it for itself."""
+    for package in (importlib.import_module(name) for name in (PACKAGES[seam], "assay.papers")):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     made = {name: part.__module__ for name, part in registry._PARTS[seam].items()}
-    assert registry._written(seam) == {k: m for k, m in made.items() if m.startswith(f"{package.__name__}.")}
+    assert registry._written(seam) == {k: m for k, m in made.items() if m.startswith("assay.")}
+
+
+def test_a_papers_own_part_is_found_by_name() -> None:
+    code = "from assay.registry import find, names; assert 'dars' in names('rollout'); print(find('rollout', 'dars'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "s088_dars" in done.stdout
 
 
 @pytest.mark.parametrize(("seam", "name"), [("environment", "shop"), ("verify", "math")])

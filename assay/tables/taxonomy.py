@@ -168,9 +168,6 @@ def _tasks(made: Callable[..., Any]) -> Tags:
 
 def rows() -> list[tuple[str, str, Tags]]:
     """Return every registered part of every seam, those of papers among them, with its tags."""
-    from assay import catalogue
-
-    catalogue.rows()
     seams = [seam for seam in PACKAGES if seam not in ("logger", "callback")]  # these only look on
     return [(seam, name, tags(seam, name)) for seam in seams for name in names(seam)]
 
