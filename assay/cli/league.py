@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from assay.printable import printable
 def league(
     setting: Annotated[str, Positional],
     methods: str = "",
+    seeds: int | None = None,
     jobs: int = 0,
     dir: Path | None = None,
     out: Path | None = None,
@@ -35,6 +37,8 @@ def league(
         methods: separated by commas: names of standard methods (reinforce, rloo, dr-grpo, dapo, gspo, cispo,
             reinforce++, opo, ppo), papers' ids, or TOML files with a [method] table, called by their file's name; in L4
             strategies, as assay eval takes them. None makes the table from the records there are.
+        seeds: run only the first so many of the setting's seeds, 2 or more, where methods learn; the same command with
+            more goes on from there. A method has its place in the table from 5 on.
         jobs: runs side by side, where methods learn; one per core unless given.
         dir: where the runs are kept; runs/league/SETTING unless given.
         out: where records and pages go; in a checkout of assay league/ and docs/, otherwise the folder of the runs.
@@ -55,10 +59,12 @@ def league(
     folder = dir or Path("runs") / "league" / name
     store, docs = places(out or folder, given=out is not None)
     if name in strategies.SETTINGS:
+        if seeds is not None:
+            raise UsageError(f"{name} has no seeds: every strategy answers from the same responses; leave out --seeds")
         if entered := strategies.entrants(methods):
             named = dict.fromkeys([strategies.BASELINE, *entered])
             strategies.enter(strategies.load(name), list(named), folder, store / name, _told)
-    elif not _trained(name, methods, folder, store / name, jobs, unsafe_no_sandbox):
+    elif not _trained(name, methods, seeds, folder, store / name, jobs, unsafe_no_sandbox):
         print("assay: stopped; the same command goes on", file=sys.stderr)
         return 130
     docs.mkdir(parents=True, exist_ok=True)
@@ -67,13 +73,15 @@ def league(
     return 0
 
 
-def _trained(setting: str, methods: str, folder: Path, store: Path, jobs: int, unprotected: bool) -> bool:
+def _trained(
+    setting: str, methods: str, seeds: int | None, folder: Path, store: Path, jobs: int, unprotected: bool
+) -> bool:
     """Run methods that learn; say whether all of it was done."""
     from assay.compare.standing import BASELINE
     from assay.league import enter, load
     from assay.league.settings import entrant
 
-    here = load(setting)
+    here = replace(load(setting), seeds=seeds)
     entrants = dict(entrant(name.strip()) for name in methods.split(",") if name.strip())
     for label, method in entrants.items():  # what does not fit is said before anything runs
         here.plan(label, method)

@@ -30,12 +30,14 @@ class Setting:
         recipe: its file, whose table ``[compare]`` has budget, measure, points, seeds and the first sweep.
         changes: to the recipe, ``a.b.c=value`` each, of a variant.
         told: what a variant is, in place of what the recipe's first lines say.
+        seeds: how many of the recipe's seeds are run, the first ones; all if ``None``.
     """
 
     name: str
     recipe: Path
     changes: Sequence[str] = ()
     told: str = ""
+    seeds: int | None = None
 
     def plan(self, label: str, method: Mapping[str, Any], sweep: Mapping[str, Sequence[Any]] | None = None) -> Plan:
         """Return what one method runs.
@@ -45,7 +47,7 @@ class Setting:
             method: its ``[method]`` table.
             sweep: in place of the setting's own.
         """
-        return read_plan(self.recipe, self.changes, methods={label: method}, sweep=sweep)
+        return read_plan(self.recipe, self.changes, methods={label: method}, sweep=sweep, seeds=self.seeds)
 
     @property
     def about(self) -> str:

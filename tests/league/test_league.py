@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,18 @@ def test_every_method_of_the_league_fits_every_setting(name: str) -> None:
         config = plan.config(label, next(iter(plan.tasks)), 0, plan.choices[0])
         assert plan.budget.steps(config) >= plan.points and len(plan.seeds) == 10 and plan.measure == "area"
         assert config.evaluate.samples >= WIDE and config.warmup.steps and len(plan.choices) == 3
+    some = replace(setting, seeds=5).plan("grpo", {"name": "grpo"})
+    assert some.seeds == setting.plan("grpo", {"name": "grpo"}).seeds[:5]
+    assert replace(setting, seeds=5).fingerprint == setting.fingerprint
     assert entrant("s017") == ("S017", {"name": "S017"})
     assert entrant("s147") == entrant("S147") and "{question}" in entrant("s147")[1]["options"]["template"]
     with pytest.raises(UsageError, match="grpo"):
         entrant("grpoo")
+
+
+def test_strategies_have_no_seeds(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="L4 has no seeds"):
+        league("L4", "sample", seeds=5, dir=tmp_path / "runs", out=tmp_path / "out")
 
 
 def test_a_setting_stays_what_its_records_are_of() -> None:
