@@ -43,6 +43,12 @@ def options_of(environment: str, words: Iterable[str]) -> dict[str, Any]:
     return options
 
 
+def mentions(texts: Iterable[str], words: str) -> bool:
+    """Whether every one of ``words`` stands in some of the texts, in any case."""
+    text = "\n".join(texts).lower()
+    return all(word in text for word in words.lower().split())
+
+
 def interrupted(*_: Any) -> None:
     """Be a signal's handler that ends what runs, as Ctrl-C does."""
     raise KeyboardInterrupt

@@ -6,24 +6,32 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
+import tyro
 from tyro.conf import Positional
 
-from assay.cli.common import AsJson, plain, print_table
+from assay.cli.common import AsJson, mentions, plain, print_table
 from assay.cli.parts import show_part
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
+    from assay.catalogue import PaperRow
     from assay.catalogue.shown import Shown
 
 
-def papers_list(as_json: AsJson = False) -> int:
+def papers_list(
+    words: Annotated[str, Positional, tyro.conf.arg(metavar="[WORDS]")] = "", as_json: AsJson = False
+) -> int:
     """List the 226 papers: the state of each implementation, what the lab found, the seams it changes.
 
     ``faults`` is the share of small faults put into its code that its tests noticed, where that was tried.
 
+    assay papers list "test time"
+
     Example: assay papers
 
     Args:
+        words: of the papers that say all of them in title, name, family or what they cannot do without; all if left
+            out.
         as_json: print JSON.
     """
     from assay.catalogue import listed
@@ -31,7 +39,11 @@ def papers_list(as_json: AsJson = False) -> int:
     from assay.lab.judged import count, verdict
     from assay.lab.results import results
 
-    found = listed()
+    found = [row for row in listed() if mentions(_said(row), words)]
+    if not found:
+        raise UsageError(
+            f"no paper says {words!r} in title, name, family or essentials; assay parts WORDS looks for parts"
+        )
     lab = {r.id: verdict(results()[r.id]) if r.id in results() else "" for r in found}
     noticed = {key: score.percent for key, score in scores().items()}
     if as_json:
@@ -45,6 +57,10 @@ def papers_list(as_json: AsJson = False) -> int:
     told = ", ".join(f"{n} {state}" for state, n in counts.items())
     print(f"{len(found)} papers: {told}; in the lab: {count([said for said in lab.values() if said])}")
     return 0
+
+
+def _said(row: PaperRow) -> tuple[str, ...]:
+    return row.id, row.title, row.name, row.family, *row.seams, *(what for what, _ in row.essentials)
 
 
 def papers_show(key: Annotated[str, Positional], as_json: AsJson = False) -> int:

@@ -4,61 +4,85 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from tyro.conf import Positional
 
-from assay.cli.common import AsJson, print_table, say
+from assay.cli.common import AsJson, mentions, print_table, say
 from assay.errors import UsageError, nearest
 
 if TYPE_CHECKING:
-    from assay.tables.parts import PartRow
+    from assay.tables.parts import Option, PartRow
+
+BRIEF = 24
+"""Characters of a default that are shown in the list."""
 
 
 def parts(
-    seam: Annotated[str | None, Positional, tyro.conf.arg(metavar="[SEAM]")] = None,
+    seam: Annotated[str | None, Positional, tyro.conf.arg(metavar="[SEAM or WORDS]")] = None,
     name: Annotated[str | None, Positional, tyro.conf.arg(metavar="[NAME]")] = None,
     as_json: AsJson = False,
 ) -> int:
     """List every part that a recipe can name, or show one with its options.
 
+    assay parts "majority vote"
+
     Example: assay parts credit gae
 
     Args:
-        seam: of one seam only, e.g. credit.
+        seam: of one seam only, e.g. credit; or words, for the parts that say all of them of themselves.
         name: a part of that seam, to see its options and the whole of what it says.
         as_json: print JSON.
     """
     from assay.registry import PACKAGES
     from assay.tables.parts import part_rows, row
 
+    words = None
     if seam is not None and seam not in PACKAGES:
-        raise UsageError(f"no seam is called {seam!r}{nearest(seam, PACKAGES)}")
+        if name is not None or get_close_matches(seam, PACKAGES, cutoff=0.8):
+            raise UsageError(f"no seam is called {seam!r}{nearest(seam, PACKAGES)}")
+        seam, words = None, seam
     if seam is not None and name is not None:
         found = row(seam, name)
         print(json.dumps(found.plain())) if as_json else show_part(found)
         return 0
     rows = part_rows(seam)
+    if words is not None:
+        rows = [each for each in rows if mentions((each.seam, each.name, _text(each)), words)]
+        if not rows:
+            raise UsageError(
+                f"no seam is called {words!r}, and no part says so; seams are {', '.join(PACKAGES)}, and assay papers "
+                "list WORDS looks for papers"
+            )
     if as_json:
         print(json.dumps([each.plain() for each in rows]))
         return 0
     print_table(
         ("seam", "part", "options", "what it does"),
-        [(r.seam, r.name, " ".join(f"{o.name}={o.default}" for o in r.options), r.about) for r in rows],
+        [(r.seam, r.name, " ".join(map(_brief, r.options)), r.about) for r in rows],
     )
     return 0
 
 
-def show_part(found: PartRow) -> None:
-    """Print a part for people: its docstring, and a table of its options."""
+def _brief(option: Option) -> str:
+    return f"{option.name}={option.default if len(option.default) <= BRIEF else '…'}"
+
+
+def _text(found: PartRow) -> str:
+    """Return the whole of what a part says of itself."""
     import inspect
 
     from assay.registry import find
 
-    text = inspect.getdoc(find(found.seam, found.name)) or found.about
-    say(f"{found.seam} {found.name} ({found.module})", "", text.partition("\nArgs:")[0].rstrip())
+    return inspect.getdoc(find(found.seam, found.name)) or found.about
+
+
+def show_part(found: PartRow) -> None:
+    """Print a part for people: its docstring, and a table of its options."""
+    say(f"{found.seam} {found.name} ({found.module})", "", _text(found).partition("\nArgs:")[0].rstrip())
     if found.options:
         print()
         print_table(

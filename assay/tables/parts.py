@@ -62,9 +62,10 @@ def row(seam: str, name: str) -> PartRow:
 
 def options(made: Callable[..., Any]) -> list[Option]:
     """Return the options of a class or factory, in the order of its signature."""
-    said = arguments(inspect.getdoc(made) or "")
-    if inspect.isclass(made):
-        said = arguments(inspect.getdoc(made.__init__) or "") | said
+    said: dict[str, str] = {}
+    for each in reversed(made.__mro__) if inspect.isclass(made) else [made]:  # what is inherited is said where it is
+        said |= arguments(inspect.cleandoc(each.__init__.__doc__ or "")) if inspect.isclass(each) else {}
+        said |= arguments(inspect.cleandoc(each.__doc__ or ""))
     found = []
     for p in inspect.signature(made).parameters.values():
         if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL):

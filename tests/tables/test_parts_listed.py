@@ -50,6 +50,24 @@ def test_every_part_of_every_seam_is_listed() -> None:
     assert [f"{r.seam} {r.name}" for r in rows if not r.about] == []
 
 
+def test_what_is_inherited_is_said_too() -> None:
+    said = {o.name: o.about for o in row("objective", "cispo").options}
+    assert said["kl_weight"].startswith("weight of the divergence") and said["clip_high"]
+
+
+def test_parts_and_papers_are_found_by_words(capfd: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(command(capfd, "parts", "LUFFY", "--json")[1])
+    assert [(r["seam"], r["name"]) for r in found] == [("objective", "shaped")]
+    assert ("reward", "majority") in [
+        (r["seam"], r["name"]) for r in json.loads(command(capfd, "parts", "vote majority", "--json")[1])
+    ]
+    assert "no part says so" in command(capfd, "parts", "zyzzyva")[2]
+    assert command(capfd, "parts", "such", "gae")[2].startswith("assay: no seam is called 'such'")
+    rows = json.loads(command(capfd, "papers", "list", "rubric open-ended", "--json")[1])
+    assert "S113" in [r["id"] for r in rows] and len(rows) < 20
+    assert "no paper says 'zyzzyva'" in command(capfd, "papers", "list", "zyzzyva")[2]
+
+
 def test_arguments_of_a_docstring() -> None:
     text = "A.\n\nArgs:\n    a, b: ``x``, in [0, 1];\n        2 at most.\n    c: y.\n\nRaises:\n    UsageError: z."
     assert arguments(text) == {"a": "x, in [0, 1]; 2 at most.", "b": "x, in [0, 1]; 2 at most.", "c": "y."}
