@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from assay.errors import UsageError, nearest
 from assay.policies.loading import ModelConfig
 from assay.recipes import DATA, OWN, file_source, recipe_data, recipe_names
+from assay.recipes.other_names import NAMES
 
 Spec = str | dict[str, Any]
 """A part: its name, or a table with ``name`` and options."""
@@ -573,10 +574,8 @@ def _explain(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         section: Any = RunConfig
         for part in (p for p in location[:-1] if not p.isdecimal()):
-            section = section.model_fields[part].annotation
-            # Optional sections are unions with None.
-            section = next((a for a in getattr(section, "__args__", ()) if hasattr(a, "model_fields")), section)
-        return f"unknown key {key!r}{nearest(location[-1], section.model_fields)}"
+            section = _section(section.model_fields[part].annotation)
+        return f"unknown key {key!r}{_meant(location[-1], section)}"
     message = first["msg"].removeprefix("Value error, ")
     if location[-1] in UNION_MEMBERS:
         key = ".".join(location[:-1])
@@ -585,6 +584,30 @@ def _explain(error: ValidationError) -> str:
     elif first["type"] == "model_type":
         message = "expected a table" + (" or a name" if key in NAMED_BY else "")
     return f"{key} = {_short(first['input'])}: {message}"
+
+
+def _section(annotation: Any) -> Any:
+    """Return the model of a field that is a section; optional ones are unions with None."""
+    return next((a for a in getattr(annotation, "__args__", ()) if hasattr(a, "model_fields")), annotation)
+
+
+def _meant(name: str, section: Any) -> str:
+    """Say what may be meant by an unknown key: one of its section, of another, or one that other trainers call so."""
+    if difflib.get_close_matches(name, section.model_fields, cutoff=0.8):
+        return nearest(name, section.model_fields)
+    if name in NAMES:
+        key = NAMES[name].rpartition(".")[2]
+        return f"; here it is {key if key in section.model_fields else NAMES[name]}"
+    elsewhere = [key for key in _keys(RunConfig) if key.rpartition(".")[2] == name]
+    return f"; did you mean {elsewhere[0]!r}?" if elsewhere else nearest(name, section.model_fields)
+
+
+def _keys(model: Any, prefix: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        inner = _section(field.annotation)
+        yield prefix + name
+        if hasattr(inner, "model_fields"):
+            yield from _keys(inner, f"{prefix}{name}.")
 
 
 def _short(value: Any) -> str:

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from assay.config import RunConfig, apply_override, differences, dump_config, load_config
 from assay.errors import UsageError
+from assay.method import make_method
+from assay.recipes.other_names import NAMES
+from assay.tables.settings import keys
 
 ROOT = Path(__file__).parents[1]
 RECIPES = sorted((ROOT / "assay" / "recipes").glob("*.toml"))
@@ -109,6 +112,9 @@ def test_a_recipe_is_not_changed_by_its_overrides() -> None:
     ("override", "message"),
     [
         ("tran.steps=3", r"unknown key 'tran'; did you mean 'train'\?"),
+        ("train.temperature=1", r"unknown key 'train.temperature'; did you mean 'rollout.temperature'\?"),
+        ("train.num_generations=4", r"unknown key 'train.num_generations'; here it is rollout.group"),
+        ("warmup.learning_rate=1e-3", r"unknown key 'warmup.learning_rate'; here it is lr"),
         ("train.stepz=3", r"unknown key 'train.stepz'; did you mean 'steps'\?"),
         ("model.nano.hiden=4", r"unknown key 'model.nano.hiden'; did you mean 'hidden'\?"),
         ("model.lora.rnk=4", r"unknown key 'model.lora.rnk'; did you mean 'rank'\?"),
@@ -175,3 +181,15 @@ def test_what_is_wrong_in_an_override_is_not_the_files_fault(tmp_path: Path) -> 
     file.write_text("sead = 1\n")
     with pytest.raises(UsageError, match=r"mine\.toml: unknown key 'sead'"):
         load_config(file, ["train.steps=3"])
+
+
+def test_what_other_trainers_call_a_key_leads_to_one_that_is_there() -> None:
+    known = {row.key for row in keys()}
+    for name, meant in NAMES.items():
+        assert meant in known or "=" in meant, name
+        if "=" in meant:
+            key, _, value = meant.partition(" = ")
+            assert key in known
+            parts = {key.rpartition(".")[2]: tomllib.loads(f"value = {value}")["value"]}
+            make_method("grpo", **parts)
+        assert name not in {key.rpartition(".")[2] for key in known}, f"{name} is a key here"

@@ -76,10 +76,12 @@ def plain(row: Any) -> dict[str, Any]:
 
 def print_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     console = Console()
-    table = Table(*columns, box=None, pad_edge=False)
+    # What a row is called stands whole on a line of its own; what is too long elsewhere is folded, and not cut.
+    heads = [Column(name, no_wrap=place == 0, overflow="fold") for place, name in enumerate(columns)]
+    table = Table(*heads, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*map(printable, row))
     with console.capture() as shown:  # rich itself would end the process where a reader went away

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import textwrap
 from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
@@ -110,10 +112,10 @@ def config(key: Annotated[str, Positional, tyro.conf.arg(metavar="[KEY]")] = "",
     if as_json:
         print(json.dumps([asdict(row) for row in rows]))
         return 0
-    print_table(
-        ("key", "default", "type", "meaning"),
-        [(r.key, "" if r.default is None else inline(r.default), r.type, r.about) for r in rows],
-    )
+    width = min(shutil.get_terminal_size().columns, 120)
+    for r in rows:
+        say(f"{r.key}{'' if r.default is None else f' = {inline(r.default)}'}   ({r.type})")
+        say(textwrap.fill(r.about, width, initial_indent="    ", subsequent_indent="    "))
     return 0
 
 
