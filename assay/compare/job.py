@@ -151,7 +151,7 @@ def _measured(trainer: Any) -> dict[str, Any]:
 
     from assay.errors import RunError
     from assay.records.evaluation import Evaluation, ladder
-    from assay.training.idle import without_gradient
+    from assay.training.watching.idle import without_gradient
 
     folder, unit = trainer.folder, trainer.meter.budget.unit
     spent = {0: {"rollouts": 0, "tokens": 0}}

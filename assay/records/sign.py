@@ -24,7 +24,7 @@ class Sign:
         kind: one of :data:`TITLES`.
         step: RL step after which it appeared.
         since: step at which the earlier window begins.
-        text, numbers: see :class:`assay.training.signs.Found`.
+        text, numbers: see :class:`assay.training.watching.signs.Found`.
         examples: rows of the rollout store, from that step.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,18 +10,16 @@ from typing import Any
 from assay.config import RunConfig, StageConfig, load_config
 from assay.console import Reporter
 from assay.curriculum.pass_rates import PassRates
-from assay.engines.base import Follower, engine_of
+from assay.engines.base import Engine, Follower, engine_of
 from assay.engines.target import check_source
 from assay.errors import UsageError
 from assay.learning.memory import keep_freed_memory
 from assay.learning.rate import fitting_rate
-from assay.learning.signals import check_signals
 from assay.learning.threads import use_cores
-from assay.learning.warmup import demonstrations
 from assay.method import Method, make_method
+from assay.policies.base import Policy
 from assay.policies.causal_lm import CausalLM
-from assay.policies.context import CHARACTERS
-from assay.policies.policy import acts, draws, load_policy
+from assay.policies.policy import load_policy
 from assay.randomness import Randomness, same_bits
 from assay.records.run_folder import LOG, RunFolder, free_folder
 from assay.registry import build
@@ -29,23 +27,22 @@ from assay.rewards.base import RewardPart
 from assay.scale.divided import DividedVerifier, divided_engine
 from assay.scale.folder import SharedFolder
 from assay.scale.ranks import Ranks
+from assay.scale.ray.cluster import Cluster
 from assay.scale.ray.setup import cluster_of, remote_engine, remote_verifier
 from assay.scale.setup import joined, quieted
 from assay.tasks.base import TaskSource
 from assay.tasks.configured import GIVEN, check_given, task_split
 from assay.tasks.split import LOOKED, TrainStream, beside
+from assay.training.ahead.shadow import Shadow
+from assay.training.checks import check_config, check_fit, check_stage
 from assay.training.events import Events, make_events
 from assay.training.loop import Trainer
 from assay.training.partner import Second
-from assay.training.shadow import Shadow
 from assay.training.stages import Stage, make_stage
 from assay.types import Task
 from assay.verify.base import Verifier
 from assay.verify.configured import make_training_verifier, make_verifier
 from assay.verify.isolate.pool import check_verifier
-
-TEMPLATE = 256
-"""Tokens that special tokens and a chat template may add to a prompt, at most."""
 
 
 def build_trainer(
@@ -95,42 +92,6 @@ def build_trainer(
         raise
 
 
-def check_quantised(config: RunConfig) -> None:
-    """Raise UsageError if the weights are to be in four bits, and there would be nothing to learn, or to shard."""
-    if config.model.quantise is not None and config.model.lora is None:
-        raise UsageError("model.quantise: weights in four bits do not learn; add adapters, model.lora.rank=16")
-    if config.model.quantise is not None and config.scale.trainers > 1:
-        raise UsageError("model.quantise: weights in four bits are not sharded; set scale.trainers=1")
-
-
-def check_verifiers(config: RunConfig) -> None:
-    """Raise UsageError for a verifier of what is learnt from beside actors that judge by the other one."""
-    if config.tasks.train_verify is not None and config.scale.verifiers:
-        raise UsageError("tasks.train_verify: scale.verifiers judge by tasks.verify alone; set scale.verifiers=0")
-
-
-def check_learners(curriculum: Any, method: Method) -> None:
-    """Raise UsageError for a curriculum that reads a signal with parameters of its own which no part has learn."""
-    for need in getattr(curriculum, "needs", ()):
-        if hasattr(need, "learn") and need not in method.learners:
-            raise UsageError(
-                f"curriculum {type(curriculum).__name__} reads the signal {need.name!r}, which learns, and no part of "
-                "the method has it learn; give a reward, selection or credit the same signal"
-            )
-
-
-def check_alone(config: RunConfig) -> None:
-    """Raise UsageError for a flow, or a policy of numbers, that is to be trained by several processes, or by text."""
-    scale = config.scale
-    what = "a flow learns and draws" if draws(config.model) else "a policy of numbers learns and acts"
-    if not (draws(config.model) or acts(config.model)):
-        return
-    if scale.trainers > 1 or scale.engines or scale.verifiers:
-        raise UsageError(f"model.source: {what} in one process; set scale.trainers=1 and no engines")
-    if acts(config.model) and config.warmup.steps:
-        raise UsageError("warmup.steps: a policy of numbers reads no solutions; leave it out, and learn from records")
-
-
 def _assemble(
     config: RunConfig,
     reporter: Reporter,
@@ -141,11 +102,9 @@ def _assemble(
     ranks: Ranks,
 ) -> Trainer:
     check_given(config, given)
-    check_quantised(config)
+    check_config(config)
     if folder is None:
         ranks.once(lambda: check_source(config.model.source))
-    check_alone(config)
-    check_verifiers(config)
     events = make_events(config, say=reporter.line, **told)
     if not ranks.first:
         events = Events()
@@ -153,69 +112,33 @@ def _assemble(
     if config.deterministic:
         same_bits()
     random = Randomness(config.seed)
-    if config.stages and (extra := [key for key in ("method", "reward") if given[key] is not None]):
-        raise UsageError(f"a run in stages has its {extra[0]} in its recipe; leave out {extra[0]}=...")
     inside = [stage.within(config) for stage in config.stages]
-    methods = []
-    for number, each in enumerate(inside or [config]):
-        with _named(config.stages[number] if inside else None):
-            methods.append(_method(each, given))
+    methods = _methods(config, inside, given)
     stream, eval_tasks = task_split(config, given["tasks"], given["eval_tasks"])
     apart = config.tasks.eval_source is not None
     known = [stream.source[i] for i in range(LOOKED)] if apart and stream.source.size is None else eval_tasks
     cluster = cluster_of(config, ranks, reporter)
-    own = make_verifier(config)
-    if apart:
-        check_verifier(own, eval_tasks)
-    verifier: Verifier = DividedVerifier(own, ranks.apart()) if ranks.size > 1 else own
-    if cluster is not None and config.scale.verifiers:
-        verifier = remote_verifier(cluster, config, ranks)
-    examiner = verifier
-    if (taught := make_training_verifier(config)) is not None:
-        own, verifier = taught, DividedVerifier(taught, ranks.apart()) if ranks.size > 1 else taught
+    examiner, judges = _judges(config, ranks, cluster, eval_tasks if apart else ())
     made: list[Trainer] = []  # a rollout that asks for more prompts does so in the trainer's step
     history = PassRates()
-    common = ((verifier, own), ranks, history, lambda: (made[0].step, made[0].begun))
+    common = (judges, ranks, history, lambda: (made[0].step, made[0].begun))
     if config.stages:
         parts = zip(config.stages, inside, methods, strict=True)
         stages = [_stage(*part, stream, known, common) for part in parts]
     else:
         stages = [make_stage("", config, None, methods[0], stream, known, *common)]
     stages[-1].best = config.run.best
-    first, settings = stages[0], config.rollout
-    method = first.method
-    keep_freed_memory()
-    use_cores()
-    if ranks.size > 1:
-        from assay.scale.sharding import ShardedLM
-
-        policy: CausalLM = ShardedLM.load_sharded(config.model, config.seed, ranks, config.scale.offload)
-    else:
-        policy = load_policy(config.model, config.seed)
+    first = stages[0]
+    policy = _policy(config, ranks)
     config, chosen = _chosen(config, policy, stream, len(eval_tasks))
-    chosen = [*stream.described, *chosen]
     for stage in stages:
         stage.config = _rated(stage.config, config) if stage.name else config
-        needs = stage.method.needs | getattr(stage.curriculum, "needs", frozenset())
-        check_signals(needs, stage.method.live, policy)
-        signals = [need for need in needs if not isinstance(need, str)]
-        check_learners(stage.curriculum, stage.method)
-        for piece in (*stage.method.learners, *signals, stage.rollout):
-            getattr(piece, "check", lambda _: None)(policy)
-        check_fit(stage.tasks, policy, stage is first and config.warmup.steps > 0, stage.rollout)
+        check_stage(stage, policy, stage is first and config.warmup.steps > 0)
     if apart:
         check_fit(eval_tasks, policy, False)
-    spec = {"name": config.engine.name, **config.engine.options}
-    if cluster is not None and config.scale.engines:
-        engine = remote_engine(cluster, config, policy, ranks)
-    else:
-        engine = divided_engine(engine_of(policy, spec, settings.max_rows), policy, ranks)
-    if cluster is not None and ranks.first:
-        cluster.join()
-    if config.overlap.staleness and not isinstance(engine, Follower):
-        engine = Shadow(policy, lambda copy: engine_of(copy, spec, settings.max_rows))
+    engine = _engine(config, policy, ranks, cluster)
     said = [f"{stage.where}{line}" for stage in stages for line in stage.said]
-    for line in [*said, *(chosen if folder is None else [])]:
+    for line in [*said, *([*stream.described, *chosen] if folder is None else [])]:
         reporter.line(line)
     trainer = kind(
         config=config,
@@ -224,11 +147,11 @@ def _assemble(
         engine=engine,
         stream=first.stream,
         eval_tasks=eval_tasks,
-        verifier=verifier,
+        verifier=judges[0],
         examiner=examiner,
         curriculum=first.curriculum,
         rollout=first.rollout,
-        method=method,
+        method=first.method,
         random=random,
         reporter=reporter,
         ranks=ranks,
@@ -239,10 +162,69 @@ def _assemble(
     if ranks.first:
         reporter.keep(trainer.folder.path / LOG)
     trainer.enter(0, 0)
-    if method.partner is not None:
-        trainer.partner = Second.load(method.partner, config, random, ranks)
+    if first.method.partner is not None:
+        trainer.partner = Second.load(first.method.partner, config, random, ranks)
     made.append(trainer)
     return trainer
+
+
+def _methods(config: RunConfig, inside: Sequence[RunConfig], given: Mapping[str, Any]) -> list[Method]:
+    """Return the method of each stage, whose configurations are ``inside``, or the only one."""
+    if inside and (extra := [key for key in ("method", "reward") if given[key] is not None]):
+        raise UsageError(f"a run in stages has its {extra[0]} in its recipe; leave out {extra[0]}=...")
+    methods = []
+    for number, each in enumerate(inside or [config]):
+        with _named(config.stages[number] if inside else None):
+            methods.append(_method(each, given))
+    return methods
+
+
+def _judges(
+    config: RunConfig, ranks: Ranks, cluster: Cluster | None, held_out: Sequence[Task]
+) -> tuple[Verifier, tuple[Verifier, Verifier]]:
+    """Return who judges held-out tasks, and who judges what is learned from: for all processes, and in this one."""
+
+    def shared(verifier: Verifier) -> Verifier:
+        return DividedVerifier(verifier, ranks.apart()) if ranks.size > 1 else verifier
+
+    own = make_verifier(config)
+    if held_out:
+        check_verifier(own, held_out)
+    if cluster is not None and config.scale.verifiers:
+        examiner: Verifier = remote_verifier(cluster, config, ranks)
+    else:
+        examiner = shared(own)
+    taught = make_training_verifier(config)
+    return examiner, (examiner, own) if taught is None else (shared(taught), taught)
+
+
+def _policy(config: RunConfig, ranks: Ranks) -> CausalLM:
+    """Load what learns, sharded where several processes train it."""
+    keep_freed_memory()
+    use_cores()
+    if ranks.size == 1:
+        return load_policy(config.model, config.seed)
+    from assay.scale.sharding import ShardedLM
+
+    return ShardedLM.load_sharded(config.model, config.seed, ranks, config.scale.offload)
+
+
+def _engine(config: RunConfig, policy: CausalLM, ranks: Ranks, cluster: Cluster | None) -> Engine:
+    """Return what generates: here or elsewhere, and with weights of its own where it is to run ahead of the policy."""
+
+    def own(policy: Policy) -> Engine:
+        spec = {"name": config.engine.name, **config.engine.options}
+        return engine_of(policy, spec, config.rollout.max_rows)
+
+    if cluster is not None and config.scale.engines:
+        engine = remote_engine(cluster, config, policy, ranks)
+    else:
+        engine = divided_engine(own(policy), policy, ranks)
+    if cluster is not None and ranks.first:
+        cluster.join()
+    if config.overlap.staleness and not isinstance(engine, Follower):
+        engine = Shadow(policy, own)
+    return engine
 
 
 def _method(config: RunConfig, given: Mapping[str, Any]) -> Method:
@@ -291,38 +273,6 @@ def _rated(config: RunConfig, run: RunConfig) -> RunConfig:
     if config.train.lr != "auto":
         return config
     return config.model_copy(update={"train": config.train.model_copy(update={"lr": run.train.lr})})
-
-
-def check_fit(tasks: Iterable[Task], policy: CausalLM, warmup: bool, rollout: Any = None) -> None:
-    """Raise UsageError for a prompt that is no text or leaves no room for a response.
-
-    With ``warmup``, the same goes for a prompt with its solution, and a task without one that the rollout does not
-    demonstrate.
-    """
-    around = max(TEMPLATE, len(policy.encode("?"))) if getattr(policy, "chat", False) else TEMPLATE
-    for task in tasks:
-        text = task.question + (task.solution or "" if warmup else "")
-        try:
-            size = len(text.encode())
-        except UnicodeEncodeError as error:
-            raise UsageError(f"task {task.id!r}: its text is no Unicode, {error.reason} in {text[:60]!r}") from None
-        if len(text) > CHARACTERS * policy.context:
-            raise UsageError(
-                f"task {task.id}: its text of {len(text):,} characters does not fit the model's context of "
-                f"{policy.context} tokens; leave it out with tasks.max_prompt, or use a model with a longer context"
-            )
-        # A token covers a byte or more, so a short text needs no closer look; not every one is a sample.
-        if size + around >= policy.context:
-            length = len(policy.encode(task.prompt))
-            if length >= policy.context:
-                raise UsageError(
-                    f"task {task.id}: its prompt of {length} tokens does not fit the model's context of "
-                    f"{policy.context}; leave it out with tasks.max_prompt, or use a model with a longer context"
-                )
-        elif not warmup or (task.solution is not None and not getattr(policy, "draws", False)):
-            continue
-        if warmup:
-            demonstrations([task], policy, rollout)
 
 
 def _placed(config: RunConfig, ranks: Ranks, reporter: Reporter) -> RunConfig:

@@ -15,9 +15,9 @@ from assay.objectives.correction import Correction
 from assay.policies.base import Policy
 from assay.scale.ranks import Ranks
 from assay.signals.base import Models
+from assay.training.ahead.overlap import Pipeline
+from assay.training.ahead.shadow import Shadow
 from assay.training.mismatch import compare, corrected, correction_for, probe
-from assay.training.overlap import Pipeline
-from assay.training.shadow import Shadow
 from assay.types import Task
 
 

@@ -26,19 +26,19 @@ from assay.records.token_columns import token_columns
 from assay.scale.ranks import LostRank, going
 from assay.signals.base import Models
 from assay.signals.steps import decoder
+from assay.training.ahead.off_policy import Observed
+from assay.training.ahead.overlap import Flight, Pipeline
 from assay.training.best import Best
 from assay.training.callbacks import Running
 from assay.training.clock import Clock
 from assay.training.interrupt import Interrupt, Stopped, interrupts
-from assay.training.metrics import rollout_metrics
-from assay.training.off_policy import Observed
-from assay.training.overlap import Flight, Pipeline
 from assay.training.partner import Second
 from assay.training.preflight import at_first
 from assay.training.restore import restore
 from assay.training.stages import ended
 from assay.training.state import State
 from assay.training.survey import survey
+from assay.training.watching.metrics import rollout_metrics
 from assay.types import Group
 from assay.verify.episodes import judge_groups
 

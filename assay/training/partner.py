@@ -30,7 +30,7 @@ from assay.scale.ranks import Ranks
 from assay.signals.base import Models
 from assay.signals.steps import Decode
 from assay.training.clock import Clock
-from assay.training.metrics import rollout_metrics
+from assay.training.watching.metrics import rollout_metrics
 from assay.types import Ask, Group
 from assay.verify.base import answer_place
 

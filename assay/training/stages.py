@@ -23,7 +23,7 @@ from assay.scale.divided import AgreedMethod, asked_together
 from assay.scale.ranks import Ranks
 from assay.scale.setup import check_sharding
 from assay.tasks.split import TrainStream
-from assay.training.off_policy import check_overlap, off_policy
+from assay.training.ahead.off_policy import check_overlap, off_policy
 from assay.training.preflight import before, unused_bound
 from assay.types import Task
 from assay.verify.base import Verifier, answer_place

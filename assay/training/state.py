@@ -33,12 +33,12 @@ from assay.scale.divided import DividedModels
 from assay.scale.ranks import Ranks
 from assay.signals.base import Models
 from assay.tasks.split import TrainStream
+from assay.training.ahead.overlap import Pipeline
 from assay.training.events import Events
 from assay.training.keeper import Keeper
-from assay.training.overlap import Pipeline
 from assay.training.partner import Second
 from assay.training.stages import Stage
-from assay.training.watch import Watch
+from assay.training.watching.watch import Watch
 from assay.types import Task
 from assay.verify.base import Verifier, answer_place
 from assay.verify.episodes import judge_groups

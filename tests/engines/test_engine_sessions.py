@@ -20,7 +20,7 @@ from assay.engines.tokens import Tokens
 from assay.policies.attention.packed import Decode
 from assay.policies.causal_lm import CausalLM
 from assay.policies.tabular import TabularPolicy, Tree
-from assay.training.shadow import Shadow
+from assay.training.ahead.shadow import Shadow
 from assay.types import Episode
 
 BRIDGES = ["\n=12\n", "", "+", "\n1+2=3 and more of it\n"]

@@ -22,7 +22,8 @@ from assay.policies.loading import LoraConfig, ModelConfig, load_model
 from assay.policies.quantised import WEIGHT_BYTES, quantise, whole
 from assay.records.checkpoints import last_checkpoint
 from assay.report.hub import push
-from assay.training.build import build_trainer, check_quantised
+from assay.training.build import build_trainer
+from assay.training.checks import check_quantised
 
 CPU = torch.device("cpu")
 NF4 = [-1.0, -0.6962, -0.5251, -0.3949, -0.2844, -0.1848, -0.0911, 0.0]

@@ -16,7 +16,7 @@ from assay.rewards.base import RewardPart
 from assay.rewards.function import FunctionReward
 from assay.rewards.outcome.verdict import VerdictReward
 from assay.rewards.shaping.weighted import WeightedSum
-from assay.training.metrics import rollout_metrics
+from assay.training.watching.metrics import rollout_metrics
 from assay.types import Task
 
 

@@ -28,8 +28,8 @@ from assay.records.rollout_table import rollout_columns
 from assay.rollout.derived import Derived
 from assay.rollout.single_turn import SingleTurn
 from assay.signals.base import Models
-from assay.training.metrics import rollout_metrics
-from assay.training.off_policy import check_overlap
+from assay.training.ahead.off_policy import check_overlap
+from assay.training.watching.metrics import rollout_metrics
 from assay.types import Ask, Group, Task, Verdict
 from assay.verify.base import Verifier
 from assay.verify.episodes import judge_groups

@@ -21,7 +21,7 @@ from assay.errors import UsageError
 from assay.policies.loading import ModelConfig
 from assay.policies.policy import load_policy
 from assay.rollout.turns.vector import Vector
-from assay.training.build import check_alone
+from assay.training.checks import check_alone
 from assay.types import Ask, Group
 
 pytestmark = pytest.mark.usefixtures("one_thread")

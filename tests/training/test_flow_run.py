@@ -11,7 +11,7 @@ from running import assert_same, metrics, run
 
 import assay
 from assay.errors import UsageError
-from assay.training.in_flight import pack, unpack
+from assay.training.ahead.in_flight import pack, unpack
 from assay.types import Drawing
 
 DRAWING: dict[str, dict[str, Any]] = {

@@ -10,7 +10,7 @@ import running
 import torch
 
 import assay
-from assay.training.idle import Idle, without_gradient
+from assay.training.watching.idle import Idle, without_gradient
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

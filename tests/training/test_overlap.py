@@ -28,9 +28,9 @@ from assay.registry import build
 from assay.scale.divided import DividedEngine
 from assay.scale.ranks import Ranks
 from assay.training import loop
-from assay.training.in_flight import pack, unpack
-from assay.training.off_policy import behaviour_kl, check_overlap, off_policy
-from assay.training.overlap import Flight, Pipeline
+from assay.training.ahead.in_flight import pack, unpack
+from assay.training.ahead.off_policy import behaviour_kl, check_overlap, off_policy
+from assay.training.ahead.overlap import Flight, Pipeline
 from assay.types import Ask, Episode, Group, Span, Task, Verdict
 
 SOON = 60.0

@@ -20,7 +20,8 @@ import assay
 from assay.errors import RunError, UsageError
 from assay.records.checkpoints import checkpoints, last_checkpoint
 from assay.records.run_folder import RunFolder
-from assay.training import loop, shadow, state
+from assay.training import loop, state
+from assay.training.ahead import shadow
 from assay.training.interrupt import Interrupt
 from assay.types import Task, Verdict
 

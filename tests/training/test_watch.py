@@ -15,8 +15,8 @@ import assay
 from assay.records.run_folder import RunFolder
 from assay.records.sign import TITLES
 from assay.report import write_report
-from assay.training.metrics import repetition, rollout_metrics
-from assay.training.signs import TRACKED, held_out, in_training, shift, windows
+from assay.training.watching.metrics import repetition, rollout_metrics
+from assay.training.watching.signs import TRACKED, held_out, in_training, shift, windows
 from assay.types import Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -13,7 +13,7 @@ from assay.config import load_config
 from assay.errors import UsageError
 from assay.records.evaluation import Evaluation
 from assay.registry import build
-from assay.training.build import check_verifiers
+from assay.training.checks import check_verifiers
 from assay.types import Task, Verdict
 
 TASK = Task("t", "2+3=", "5", "exact")

@@ -29,7 +29,7 @@ from assay.signals.base import Models
 from assay.signals.transitions.replay import Replay, Transition, transitions_of
 from assay.signals.transitions.twins import TokenEncoder, Twins, hashed, pessimistic, targets
 from assay.signals.transitions.utterance import UtteranceCritic
-from assay.training.off_policy import check_overlap
+from assay.training.ahead.off_policy import check_overlap
 from assay.types import Ask, Episode, Group, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

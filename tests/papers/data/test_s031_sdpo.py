@@ -32,7 +32,7 @@ from assay.rollout.reread.prompts import Hindsight, Revision
 from assay.select.shown import Shown
 from assay.signals.base import Models
 from assay.signals.reread.second_view import AveragedView, SecondView, second_view
-from assay.training.off_policy import off_policy
+from assay.training.ahead.off_policy import off_policy
 from assay.types import Ask, Episode, Group, Message, Task, Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -18,7 +18,7 @@ from assay.method import make_method
 from assay.papers.data.s210_simplerl_zoo import behaviours, behaviours_of, difficulty_set
 from assay.registry import build
 from assay.tasks.listed import Listed
-from assay.training.metrics import rollout_metrics
+from assay.training.watching.metrics import rollout_metrics
 from assay.types import Ask, Episode, Group, Stop, Task
 from assay.verify import KindVerifier
 

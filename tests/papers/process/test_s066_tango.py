@@ -428,7 +428,7 @@ def test_the_verifier_begins_as_the_base_model(tmp_path: Path) -> None:
 
 def test_it_is_not_asked_ahead() -> None:
     from assay.config import load_config
-    from assay.training.off_policy import check_overlap
+    from assay.training.ahead.off_policy import check_overlap
 
     config = load_config({"overlap": {"staleness": 1}})
     with pytest.raises(UsageError, match="whose turn"):

@@ -21,7 +21,7 @@ from assay.rollout.surgery.base import helpers, own_group, right_share
 from assay.rollout.surgery.hints import beginning, ladder, told
 from assay.rollout.surgery.paced import Paced
 from assay.rollout.surgery.reasked import Reasked
-from assay.training.off_policy import check_overlap
+from assay.training.ahead.off_policy import check_overlap
 from assay.training.preflight import at_first, before
 from assay.types import Ask, Group, Task, Turn
 from assay.verify.kind import KindVerifier

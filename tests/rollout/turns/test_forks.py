@@ -23,7 +23,7 @@ from assay.policies.conversation import drops_thinking
 from assay.rollout.turns.contexts import SUMMARY, Context
 from assay.rollout.turns.multi_turn import MultiTurn
 from assay.rollout.turns.under_way import Live
-from assay.training.in_flight import pack, unpack
+from assay.training.ahead.in_flight import pack, unpack
 from assay.types import Ask, Episode, Group, Message, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

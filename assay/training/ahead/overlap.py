@@ -28,7 +28,7 @@ from assay.engines.ended import listening
 from assay.learning.ahead import Ahead
 from assay.learning.beside import in_parts
 from assay.learning.worker import Cancelled, Worker
-from assay.training.in_flight import pack, unpack
+from assay.training.ahead.in_flight import pack, unpack
 from assay.types import Ask, Group
 
 
@@ -118,7 +118,7 @@ class Pipeline:
         """Wait for the oldest flight and take it out.
 
         Raises:
-            UsageError: the first one cannot be stored, see :func:`assay.training.in_flight.pack`.
+            UsageError: the first one cannot be stored, see :func:`assay.training.ahead.in_flight.pack`.
             Exception: what went wrong with the flight, the very error.
         """
         flight, start = self.flights.pop(0), time.perf_counter()
@@ -174,7 +174,7 @@ class Pipeline:
         without verdicts, to be judged again.
 
         Raises:
-            UsageError: something cannot be stored, see :func:`assay.training.in_flight.pack`.
+            UsageError: something cannot be stored, see :func:`assay.training.ahead.in_flight.pack`.
         """
         out = []
         for flight in self.flights:

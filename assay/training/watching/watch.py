@@ -14,9 +14,9 @@ from assay.errors import UsageError
 from assay.records.evaluation import Evaluation, difference
 from assay.records.rollout_table import rollout_columns
 from assay.records.sign import Sign
-from assay.training.idle import Idle
-from assay.training.metrics import hollow, repetition
-from assay.training.signs import TRACKED, Found, held_out, in_training
+from assay.training.watching.idle import Idle
+from assay.training.watching.metrics import hollow, repetition
+from assay.training.watching.signs import TRACKED, Found, held_out, in_training
 
 EXAMPLES = 3
 """Rollouts kept for a sign."""
