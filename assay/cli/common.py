@@ -79,8 +79,9 @@ def print_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> No
     from rich.table import Column, Table
 
     console = Console()
-    # What a row is called stands whole on a line of its own; what is too long elsewhere is folded, and not cut.
-    heads = [Column(name, no_wrap=place == 0, overflow="fold") for place, name in enumerate(columns)]
+    # What a row is called stands on one line, unless it takes half of it; nothing is cut.
+    whole = max((len(row[0]) for row in rows), default=0) <= console.width // 2
+    heads = [Column(name, no_wrap=whole and place == 0, overflow="fold") for place, name in enumerate(columns)]
     table = Table(*heads, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*map(printable, row))

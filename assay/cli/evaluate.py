@@ -278,9 +278,9 @@ def report(run: Annotated[Path, Positional]) -> int:
     Args:
         run: the run's folder.
     """
+    from assay.records.checkpoints import check_run
     from assay.report.html import write_report
 
-    if not (run / "config.toml").is_file():
-        raise UsageError(f"{run} is no run folder: it holds no config.toml")
+    check_run(run)
     print(write_report(run))
     return 0

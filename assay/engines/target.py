@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import UsageError, nearest
+from assay.errors import UsageError
 from assay.recipes import recipe_names
 
 if TYPE_CHECKING:
@@ -172,9 +172,10 @@ def _check_neighbours(path: Path, target: str) -> None:
     """Refuse what is not there beside runs, evaluations and models that are: it is a mistyped path, not a hub id."""
     if path.exists() or not path.parent.name or not path.parent.is_dir():
         return
-    known = [p.name for p in path.parent.iterdir() if any((p / n).is_file() for n in HELD)]
-    if known:
-        raise UsageError(f"no folder {target}{nearest(path.name, known)}")
+    from assay.records.checkpoints import nearest_beside
+
+    if any((p / name).is_file() for p in path.parent.iterdir() for name in HELD):
+        raise UsageError(f"no folder {target}{nearest_beside(path, HELD)}")
 
 
 def _check_hub(source: str) -> None:

@@ -30,6 +30,7 @@ from assay.planning.memory import layer_bytes
 from assay.planning.models import shapes_of
 from assay.planning.shapes import Shapes
 from assay.planning.workload import SIZES, Workload, mean_prompt
+from assay.records.checkpoints import check_run
 
 PULL = 0.03
 """Weight of the pull towards the assumed factors: a step counts 1."""
@@ -135,8 +136,7 @@ def measure(run: Path, device: Device, e: Efficiency) -> list[Measured]:
     Raises:
         UsageError: see :func:`calibrate`.
     """
-    if not (run / "config.toml").is_file():
-        raise UsageError(f"{run} is no run folder: it holds no config.toml")
+    check_run(run)
     config = load_config(run / "config.toml")
     if config.engine.name != "hf" or config.scale.trainers > 1 or config.scale.engines:
         raise UsageError(f"{run}: only runs of one process with the hf engine can be calibrated on")

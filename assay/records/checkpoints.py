@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from assay.errors import UsageError
 from assay.records.files import damage
 from assay.records.history import STAGES
 
+CONFIG = "config.toml"
+"""What every run's folder holds."""
 _CHECKPOINT = re.compile(r"(warmup|rl)-(\d+)")
 
 
@@ -35,6 +38,24 @@ def run_of(path: Path) -> Path | None:
     path = path.resolve() if path.name in ("", ".", "..") else path
     inside = _CHECKPOINT.fullmatch(path.name) and path.parent.name in ("checkpoints", "best")
     return path.parent.parent if inside and (path / "policy").is_dir() else None
+
+
+def check_run(folder: Path) -> None:
+    """Raise UsageError, which names a run beside it that is called nearly so, if a folder is not that of a run."""
+    if (folder / CONFIG).is_file():
+        return
+    why = f"it holds no {CONFIG}" if folder.exists() else "it is not there"
+    raise UsageError(f"{folder} is no run folder: {why}{nearest_beside(folder, [CONFIG])}")
+
+
+def nearest_beside(folder: Path, held: Sequence[str]) -> str:
+    """Return ``"; did you mean 'runs/b'?"`` of the folder beside ``folder`` that is called nearly so and holds any of
+    some files; else nothing."""
+    if not folder.parent.is_dir():
+        return ""
+    known = [p.name for p in folder.parent.iterdir() if p != folder and any((p / name).is_file() for name in held)]
+    close = get_close_matches(folder.name, known, n=1, cutoff=0.5)
+    return f"; did you mean {str(folder.parent / close[0])!r}?" if close else ""
 
 
 def last_checkpoint(run: Path) -> tuple[str, int, Path]:

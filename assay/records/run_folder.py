@@ -30,7 +30,7 @@ from assay.batch import Batch
 from assay.config import RunConfig, differences, dump_config, load_config
 from assay.errors import AssayError, RunError, UsageError
 from assay.from_file import code_marks
-from assay.records.checkpoints import checkpoint, checkpoints, kept_best, place, run_of, whole_checkpoints
+from assay.records.checkpoints import check_run, checkpoint, checkpoints, kept_best, place, run_of, whole_checkpoints
 from assay.records.evaluation import Evaluation
 from assay.records.files import (
     disk_failure,
@@ -94,8 +94,7 @@ class RunFolder:
     @classmethod
     def resume(cls, path: Path, overrides: Iterable[str] = ()) -> RunFolder:
         """Open the folder of a run that stopped; only keys under :data:`RESUMABLE` may change."""
-        if not (path / "config.toml").is_file():
-            raise UsageError(f"{path} is no run folder: it holds no config.toml")
+        check_run(path)
         if (owner := run_of(path)) is not None:
             raise UsageError(
                 f"{path} is a checkpoint of the run in {owner}, which goes on from its last whole one: assay train "

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.config import dump_config, load_config
-from assay.errors import UsageError
 from assay.evaluate import Evaluation, difference
+from assay.records.checkpoints import check_run
 from assay.records.evaluation import ladder
 from assay.report.run import Run, read_run, upto
 from assay.tasks.eval_sources import specs
@@ -32,10 +32,9 @@ def model_card(folder: Path, repo: str, step: int | None = None) -> str:
     Raises:
         UsageError: the folder is no run.
     """
+    check_run(folder)
     run = read_run(folder)
-    if run.config is None:
-        raise UsageError(f"{folder} is no run folder: it holds no config.toml")
-    config = tomllib.loads(run.config)
+    config = tomllib.loads(run.config or "")
     if step is not None:
         run = upto(run, step)
     source, tasks = config["model"]["source"], _name(config["tasks"]["source"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from assay.engines.target import resolve
 from assay.errors import UsageError
-from assay.records.checkpoints import checkpoints, kept_best, last_checkpoint, place, run_of
+from assay.records.checkpoints import check_run, checkpoints, kept_best, last_checkpoint, place, run_of
 from assay.records.files import damage, start_folder
 from assay.report.card import model_card
 
@@ -60,8 +60,7 @@ def weights_of(folder: Path, checkpoint: str | None) -> Path:
     Raises:
         UsageError: the folder is no run, or has no such checkpoint as it was written.
     """
-    if not (folder / "config.toml").is_file():
-        raise UsageError(f"{folder} is no run folder: it holds no config.toml")
+    check_run(folder)
     if (owner := run_of(folder)) is not None:
         name = "best" if folder.parent.name == "best" else folder.name
         raise UsageError(f"{folder} is a checkpoint of the run in {owner}: name that, with --checkpoint {name}")

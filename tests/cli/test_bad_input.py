@@ -169,7 +169,7 @@ def test_a_prompt_of_megabytes_is_refused_before_it_is_tokenised(
         (["train"], "name a recipe"),
         (["train", "none.toml"], "no recipe none.toml"),
         (["train", "file"], "file is not TOML: "),
-        (["train", "--resume", "none"], "none is no run folder: it holds no config.toml"),
+        (["train", "--resume", "none"], "none is no run folder: it is not there"),
         (["train", "recipe.toml", "--resume", "none"], "--resume takes the recipe from none; leave out recipe.toml"),
         (["train", "recipe.toml", "--retries", "-1"], "--retries -1 is negative"),
         (["audit", "exact", "--workers", "-1"], "--workers -1 must be 0, one for each core, or 1 to "),

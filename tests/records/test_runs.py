@@ -22,7 +22,7 @@ from assay.console import Reporter
 from assay.errors import RunError, UsageError
 from assay.evaluate import Evaluation
 from assay.records import files
-from assay.records.checkpoints import last_checkpoint
+from assay.records.checkpoints import check_run, last_checkpoint
 from assay.records.run_folder import RunFolder, free_folder
 
 
@@ -316,3 +316,11 @@ def test_a_log_that_cannot_be_written_is_told_of_once(tmp_path: Path, capfd: pyt
         "log.txt cannot be written: Is a directory; nothing more is kept in it",
         "two",
     ]
+
+
+def test_a_folder_that_is_no_run_is_told_of_by_the_runs_beside_it(folder: Path, tmp_path: Path) -> None:
+    check_run(folder)
+    with pytest.raises(UsageError, match=r"rum is no run folder: it is not there; did you mean '.*/run'\?"):
+        check_run(folder.parent / "rum")
+    with pytest.raises(UsageError, match="is no run folder: it holds no config.toml$"):
+        check_run(tmp_path)
