@@ -104,7 +104,11 @@ def _adjusted(seam: str, part: Any, options: Mapping[str, Any]) -> Any:
     if isinstance(part, Mapping):
         return {**part, **options}
     if not is_dataclass(part) or isinstance(part, type):
-        raise UsageError(f"method.{seam} needs a name: the options of {type(part).__name__} can only be set together")
+        also = ", or function = 'file.py:NAME'" if seam == "reward" else ""
+        raise UsageError(
+            f"method.{seam} needs a name{also}: without one it is {type(part).__name__}, of which "
+            f"{next(iter(options))!r} cannot be set"
+        )
     own = {f.name: getattr(part, f.name) for f in fields(part) if f.init}
     return call(type(part), options, f"{seam} {type(part).__name__}", own)
 

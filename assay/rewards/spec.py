@@ -27,7 +27,12 @@ def reward_of(spec: Any) -> RewardPart:
     if isinstance(spec, str) and is_reference(spec):
         made = load_function(spec)
         return build("reward", spec) if inspect.isclass(made) else FunctionReward(made)
-    if isinstance(spec, Mapping) and "name" not in spec and "function" in spec:
+    if isinstance(spec, Mapping) and "name" not in spec:
+        if "function" not in spec:
+            raise UsageError(
+                "a reward's table needs a name, of a part, or a function, 'file.py:NAME'; it has "
+                f"{', '.join(map(str, spec)) or 'nothing'}"
+            )
         return build("reward", {"name": "function", **spec})
     if isinstance(spec, str | Mapping):
         return build("reward", spec)

@@ -48,12 +48,12 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     known = dict(registry._PARTS["credit"])
     monkeypatch.setattr(assay.credit, "__path__", [*assay.credit.__path__, str(folder)])
     importlib.invalidate_caches()
-    registry._written.cache_clear()
+    registry._registered.cache_clear()
     yield
     sys.modules.pop(module, None)
     assay.credit.__dict__.pop(NAME, None)
     registry._PARTS["credit"] = known
-    registry._written.cache_clear()
+    registry._registered.cache_clear()
 
 
 def test_the_file_is_as_short_as_promised() -> None:

@@ -322,5 +322,5 @@ def test_a_folder_that_is_no_run_is_told_of_by_the_runs_beside_it(folder: Path, 
     check_run(folder)
     with pytest.raises(UsageError, match=r"rum is no run folder: it is not there; did you mean '.*/run'\?"):
         check_run(folder.parent / "rum")
-    with pytest.raises(UsageError, match="is no run folder: it holds no config.toml$"):
+    with pytest.raises(UsageError, match=r"is no run folder: it holds no config\.toml$"):
         check_run(tmp_path)

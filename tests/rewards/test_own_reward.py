@@ -181,8 +181,11 @@ def test_terms_of_a_list_are_called_by_their_own_names(file: Path, make_batch: A
         ([{"name": "verdict", "weight": float("nan")}], "option weight = nan is no number"),
         ([{"name": "verdict", "as": "mean"}], "a term of a reward cannot be called 'mean'"),
         ({"name": "weighted", "terms": {"std": "verdict"}}, "cannot be called 'std'"),
+        ([{"name": "verdict", "wieght": 2}], "has no 'wieght'; did you mean 'weight'"),
+        (["verdict", {"fn": "mine.py:f"}], "a reward's table needs a name.*; it has fn"),
+        ({"fn": "mine.py:f"}, "a reward's table needs a name, of a part, or a function, 'file.py:NAME'; it has fn"),
         ({"name": "weighted", "terms": "verdict"}, "terms = 'verdict'"),
-        ([{"weight": 2.0}], "needs name"),
+        ([{"weight": 2.0}], "needs a name.*; it has nothing"),
     ],
 )
 def test_a_wrong_spelling_is_one_line(spec: Any, message: str) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Literal
 
 import torch
 
 from assay.batch import Batch, Reward
 from assay.errors import UsageError, nearest
-from assay.registry import part
+from assay.registry import find, names, part
 from assay.rewards.spec import name_of
 from assay.rewards.wrapped import Around, terms_of, valid_in
 from assay.verify.none import told
@@ -75,6 +77,15 @@ class WeightedSum(Around):
         return Reward(values, tokens, valid, terms)
 
 
+def _check_keys(term: Mapping[str, Any]) -> None:
+    """Raise UsageError for a key that was to be ``weight``."""
+    name = term.get("name", "function")
+    known = inspect.signature(find("reward", name)).parameters if name in names("reward") else {}
+    for key in term:
+        if key not in (*known, "name", "as", "weight") and get_close_matches(key, ["weight"], cutoff=0.7):
+            raise UsageError(f"a term of the reward has no {key!r}; did you mean 'weight'?")
+
+
 def named(terms: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the terms of a list by their names in the log, and the weights of those that have one."""
     if isinstance(terms, str):
@@ -84,6 +95,7 @@ def named(terms: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     for term in terms:
         spec, weight, name = term, None, None
         if isinstance(term, Mapping):
+            _check_keys(term)
             spec = {k: v for k, v in term.items() if k not in ("weight", "as")}
             weight, name = term.get("weight"), term.get("as")
         base = name = name or name_of(spec)
