@@ -138,7 +138,8 @@ class RolloutConfig(_Section):
     stop: list[Mark] = []
     """Strings that end a response."""
     max_rows: int = Field(1024, gt=0, le=LARGEST)
-    """Responses decoded together."""
+    """Responses decoded together, at most; engine hf takes fewer where their keys and values would need over a quarter
+    of the device's memory."""
 
 
 class EngineConfig(_Section):

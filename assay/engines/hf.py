@@ -30,6 +30,7 @@ from assay.engines.trie import Trie
 from assay.errors import RunError, UsageError
 from assay.policies.causal_lm import CausalLM
 from assay.policies.policy import load_policy
+from assay.policies.room import rows_that_fit
 from assay.registry import part
 from assay.types import Episode
 
@@ -39,7 +40,8 @@ class HFEngine(Speaking):
 
     Args:
         policy: the model.
-        max_rows: responses decoded together; more wait for the next round.
+        max_rows: responses decoded together, or fewer, as many as :func:`assay.policies.room.rows_that_fit` says; more
+            wait for the next round.
         kept_bytes: keys and values that may be kept for the next turns of conversations.
     """
 
@@ -100,7 +102,8 @@ class HFEngine(Speaking):
                 for (sampling, within, beam), same in alike.items():
                     # Prompts of like length decode together, so that little is padded; a prompt's rows stay together.
                     same.sort(key=lambda r: (r.kept is None, len(r.prompt), r.request))
-                    together = self.max_rows if beam is None else max(1, self.max_rows // beam) * beam
+                    together = self._together(same)
+                    together = together if beam is None else max(1, together // beam) * beam
                     for start in range(0, len(same), together):
                         rows = same[start : start + together]
                         if beam is None:
@@ -110,6 +113,12 @@ class HFEngine(Speaking):
         finally:
             self.policy.module.train(training)
         return [[e for e in episodes if e is not None] for episodes in out]
+
+    def _together(self, rows: Sequence[Row]) -> int:
+        """How many of the rows are decoded together."""
+        columns = max((len(r.prompt) for r in rows), default=0) + max((r.limit for r in rows), default=0)
+        room = rows_that_fit(self.policy.model, self.policy.device, columns)
+        return self.max_rows if room is None else min(self.max_rows, room)
 
     def _decode(
         self,

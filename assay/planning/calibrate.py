@@ -26,7 +26,7 @@ from assay.planning.generation import SAMPLING_PASSES, generate
 from assay.planning.layout import Layout
 from assay.planning.learning import update
 from assay.planning.lengths import Lengths
-from assay.planning.memory import layer_bytes
+from assay.planning.memory import layer_bytes, rows_at_once
 from assay.planning.models import shapes_of
 from assay.planning.shapes import Shapes
 from assay.planning.workload import SIZES, Workload, mean_prompt
@@ -188,7 +188,7 @@ def _generation(
 ) -> list[float]:
     """Return seconds of prefill, decode roofline, launches and responses, decoded as these lengths say."""
     phases = {p.time.name: p.time.value for p in generate(shapes, work, ALONE, device, e)}
-    waves = np.array_split(lengths, int(np.ceil(len(lengths) / work.max_rows)))
+    waves = np.array_split(lengths, int(np.ceil(len(lengths) / rows_at_once(shapes, work, ALONE, device))))
     roofline = launches = moved = 0.0
     speed, each = device.bandwidth * e.bandwidth, layer_bytes(shapes, work.size)
     for wave in waves:

@@ -8,6 +8,7 @@ from assay.planning.quantity import Quantity, quantity
 from assay.planning.shapes import Shapes
 from assay.planning.workload import Workload, adapter_parameters
 from assay.policies.quantised import WEIGHT_BYTES
+from assay.policies.room import SHARE
 from assay.scale.ray.gpus import RESERVE
 
 CHUNK_BYTES = 256 * 2**20
@@ -209,10 +210,10 @@ def share_of_rows(work: Workload, layout: Layout) -> float:
 
 
 def rows_at_once(shapes: Shapes, work: Workload, layout: Layout, device: Device) -> float:
-    """Responses that one engine writes side by side: as many as there are, are allowed, and, paged, fit into memory."""
+    """Responses that one engine writes side by side: as many as there are, are allowed, and fit into memory."""
     wanted = min(share_of_rows(work, layout), work.max_rows)
     if work.engine == "hf":
-        return wanted
+        return max(1.0, min(wanted, SHARE * device.memory // (work.longest * shapes.kv_bytes(work.size))))
     fixed = shapes.parameters * work.size / layout.tensor_parallel + 3 * CHUNK_BYTES
     if layout.colocated:
         # With older weights it writes while the other trains, and finds all of that in memory.
