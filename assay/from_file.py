@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import sys
 from collections.abc import Mapping
@@ -65,6 +66,22 @@ def code_marks(value: Any) -> dict[str, str]:
         return {path: blake2b(Path(path).read_bytes(), digest_size=8).hexdigest()}
     except (OSError, ValueError):
         return {}
+
+
+def described(made: Any) -> str:
+    """Return where a Python object's function or class is defined, ``path/to/file.py:Name``; of a list so for each, or
+    how many there are of one kind."""
+    if isinstance(made, list | tuple):
+        each = [described(inner) for inner in made]
+        return f"{len(each)} {each[0]}" if len(set(each)) == 1 < len(each) else ", ".join(each)
+    if isinstance(made, str | Mapping):
+        return str(made)
+    of = made if hasattr(made, "__qualname__") else type(made)
+    try:
+        place = inspect.getsourcefile(inspect.unwrap(of))
+    except TypeError:  # built in, or made where there is no file
+        place = None
+    return f"{place or of.__module__}:{of.__qualname__}"
 
 
 def module_of(path: str, where: str) -> ModuleType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,9 @@ def test_a_resumed_run_wants_its_objects_again(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     given: dict[str, Any] = {"tasks": TASKS, "method": assay.make_method(), "reward": length_reward}
     assay.train(short(folder), **given, quiet=True)
+    noted = json.loads((folder / "environment.json").read_text())["given"]
+    assert noted["reward"].endswith("test_api.py:length_reward") and noted["method"].endswith("base.py:Method")
+    assert noted["tasks"].startswith(f"{len(TASKS)} ") and noted["tasks"].endswith("types.py:Task")
     for name in given:
         rest = {k: v for k, v in given.items() if k != name}
         with pytest.raises(UsageError, match=rf"the {name} of this run came as a Python object; .*{name}=\.\.\."):

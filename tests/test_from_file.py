@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.errors import UsageError
+from assay.from_file import described
 from assay.registry import build
 
 OWN = '''
@@ -69,3 +70,14 @@ def test_what_is_wrong_is_one_line(name: str, said: str, file: Path) -> None:
     with pytest.raises(UsageError, match=said) as caught:
         build("credit", str(file.parent / name))
     assert "\n" not in str(caught.value)
+
+
+def test_an_object_is_called_by_where_it_is_defined() -> None:
+    def inner() -> None: ...
+
+    here = Path(__file__)
+    assert described(inner) == f"{here}:test_an_object_is_called_by_where_it_is_defined.<locals>.inner"
+    assert described([inner, inner]) == f"2 {described(inner)}" and described([inner]) == described(inner)
+    assert described([inner, "verdict", {"name": "overlong"}]) == f"{described(inner)}, verdict, {{'name': 'overlong'}}"
+    assert described(len) == "builtins:len" and described(Path()).endswith("Path")
+    assert described([]) == ""

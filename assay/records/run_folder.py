@@ -29,7 +29,7 @@ from typing import IO, Any
 from assay.batch import Batch
 from assay.config import RunConfig, differences, dump_config, load_config
 from assay.errors import AssayError, RunError, UsageError
-from assay.from_file import code_marks
+from assay.from_file import code_marks, described
 from assay.records.checkpoints import check_run, checkpoint, checkpoints, kept_best, place, run_of, whole_checkpoints
 from assay.records.evaluation import Evaluation
 from assay.records.files import (
@@ -69,8 +69,13 @@ class RunFolder:
         self._events: EventFile | None = None
 
     @classmethod
-    def create(cls, config: RunConfig) -> RunFolder:
-        """Make the folder of a new run; refuse one that already holds something."""
+    def create(cls, config: RunConfig, given: Mapping[str, Any] | None = None) -> RunFolder:
+        """Make the folder of a new run; refuse one that already holds something.
+
+        Args:
+            config: of the run.
+            given: Python objects in place of what it names, by name; their places are noted with the environment.
+        """
         path, text = Path(config.run.dir), dump_config(config)
         check_free(path)
         try:
@@ -84,6 +89,8 @@ class RunFolder:
             check_free(path)
             with run.writing("config.toml"):
                 about = {"id": uuid.uuid4().hex, **environment(), "code": code_marks(config.model_dump())}
+                if objects := {name: described(made) for name, made in (given or {}).items() if made is not None}:
+                    about["given"] = objects
                 write_text(path / "environment.json", json.dumps(about, indent=1))
                 write_text(path / "config.toml", text)
         except AssayError:

@@ -142,7 +142,7 @@ def _assemble(
         reporter.line(line)
     trainer = kind(
         config=config,
-        folder=folder or SharedFolder.opened(ranks, lambda: RunFolder.create(config)),
+        folder=folder or SharedFolder.opened(ranks, lambda: RunFolder.create(config, given)),
         policy=policy,
         engine=engine,
         stream=first.stream,
