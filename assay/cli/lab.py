@@ -9,7 +9,7 @@ from typing import Annotated
 
 from tyro.conf import Positional
 
-from assay.cli.common import Overrides, Unprotected, protect
+from assay.cli.common import Overrides, Unprotected, print_table, protect, say
 
 LEAST = 5
 """Seeds of a record that is published."""
@@ -34,10 +34,15 @@ def lab(
 
     An interrupted command goes on where it stopped when it is given again. The exit code is 0 whatever the effect is.
 
+    assay lab settings noisy_bandit
+
+    assay lab my_claim.toml --seeds 10
+
     Example: assay lab S017 --seeds 20
 
     Args:
-        paper: its id, e.g. S001.
+        paper: its id, e.g. S001; or a TOML file with a claim of one's own (docs/add-a-method.md); or `settings`, which
+            lists the settings that there are, or says what the one named behind it has.
         options: knobs of the setting, e.g. steps=20; the record says so.
         claim: which of its claims, e.g. mechanism; a claim without a name is called as its setting. The first unless
             given.
@@ -56,16 +61,22 @@ def lab(
 
     from assay.catalogue.claim import claim_of
     from assay.errors import UsageError
+    from assay.lab.own import claim_in
     from assay.lab.paired import run_claim
     from assay.lab.results import place_of, published
     from assay.records.files import write_text
     from assay.records.run_folder import environment
 
+    if paper == "settings":
+        return _settings(*options)
     protect(unsafe_no_sandbox)
     if claim and setting:
         raise UsageError("give --claim or --setting, not both: either says which of the claims is run")
     label = claim or setting
-    chosen = claim_of(paper, label)
+    own = paper.endswith(".toml")
+    if own and (label or publish):
+        raise UsageError(f"{paper} has one claim, which is not of a paper: leave out --claim, --setting and --publish")
+    chosen = claim_in(Path(paper)) if own else claim_of(paper, label)
     if publish:
         if options or seeds < LEAST or out is not None:
             raise UsageError(
@@ -109,4 +120,26 @@ def lab(
     for reason in record["unsettled"]:
         print(reason)
     print(f"{record['verdict']}; record: {path}")
+    return 0
+
+
+def _settings(*names: str) -> int:
+    """Print the lab's settings, a line each, or what those that are named have."""
+    from inspect import getdoc
+
+    from assay.errors import UsageError, nearest
+    from assay.lab.settings import settings
+    from assay.tables.parts import options
+
+    known = settings()
+    for name in names:
+        if name not in known:
+            raise UsageError(f"the lab has no setting {name!r}{nearest(name, known)}")
+        said = (getdoc(known[name]) or "").partition("\nArgs:")[0].rstrip()
+        say(f"setting {name} ({known[name].__module__})", "", said, "", getdoc(known[name].run) or "", "")
+        knobs = [(o.name, o.type, o.default, o.about) for o in options(known[name])]
+        print_table(("knob", "type", "default", "meaning"), knobs)
+    if not names:
+        first = {name: (getdoc(of) or "").partition("\n\n")[0] for name, of in known.items()}
+        print_table(("setting", "what it is"), [(name, " ".join(text.split())) for name, text in first.items()])
     return 0

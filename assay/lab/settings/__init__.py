@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from assay.errors import UsageError, nearest
+from assay.from_file import from_file, is_reference
 from assay.registry import call
 
 
@@ -28,11 +29,27 @@ class Setting(Protocol):
         ...
 
 
+def settings() -> dict[str, type[Setting]]:
+    """Return every setting by its name, sorted."""
+    return {name: importlib.import_module(place).Setting for name, place in sorted(_places().items())}
+
+
 def load(name: str, options: Mapping[str, Any]) -> Setting:
-    """Return the setting ``name`` with ``options``; raise UsageError if there is no such setting or option."""
-    places = {m.name.rpartition(".")[2]: m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.") if not m.ispkg}
-    known = [place for place in places if not place.startswith("_")]
-    if name not in known:
-        raise UsageError(f"the lab has no setting {name!r}{nearest(name, known)}")
-    made: Setting = call(importlib.import_module(places[name]).Setting, options, f"setting {name!r}")
+    """Return the setting ``name``, or the one that ``path/to/file.py:Name`` names, with ``options``.
+
+    Raises:
+        UsageError: there is no such setting or option.
+    """
+    if is_reference(name):
+        of: Any = from_file(name, "setting")
+    elif name in _places():
+        of = importlib.import_module(_places()[name]).Setting
+    else:
+        raise UsageError(f"the lab has no setting {name!r}{nearest(name, _places())}")
+    made: Setting = call(of, options, f"setting {name!r}")
     return made
+
+
+def _places() -> dict[str, str]:
+    modules = (m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.") if not m.ispkg)
+    return {m.rpartition(".")[2]: m for m in modules if not m.rpartition(".")[2].startswith("_")}
