@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Literal
 
 import torch
+from jaxtyping import Bool
+from torch import Tensor
 
 from assay.batch import Batch, Reward
 from assay.errors import UsageError, nearest
@@ -20,16 +23,16 @@ from assay.verify.none import told
 
 @part("reward", "weighted")
 class WeightedSum(Around):
-    """R_i = sum_k w_k R_ik, over the terms that could be told of response i.
+    """R_i = sum_k w_k R_ik.
 
     Args:
         terms: what :func:`assay.rewards.spec.reward_of` takes, by the name it is logged under. Or a list of these,
             where a table may have a ``weight``, and ``as``, its name in the log; else a term is logged under its part's
             or its function's own name, the second of a name with a 2 behind it.
         weights: one number per term; 1 where left out.
-        untold: what becomes of a response of which some term could not be told: ``drop`` leaves it out of the update;
-            ``skip`` leaves the term out of its sum, as where each term is for tasks of another kind (TRL's ``None``),
-            and the response out only where no term could be told.
+        untold: what becomes of a response of which some term is not known: ``drop`` leaves it out of the update;
+            ``skip`` leaves the term out of its sum, as TRL does, so that each term may be for tasks of a kind of its
+            own, and the response out only where no term is known, or its verifier failed.
 
     Raises:
         UsageError: a weight is for no term, or is no finite number.
@@ -57,24 +60,32 @@ class WeightedSum(Around):
 
     def __call__(self, batch: Batch) -> Reward:
         found = self.found(batch)
+        known = {name: _known(reward, batch) for name, reward in found.items()} if self.skips else {}
         values, tokens, terms = torch.zeros_like(batch.rewards), None, terms_of(found)
-        judged = batch.valid & torch.tensor([told(v) for v in batch.verdicts], dtype=torch.bool)
-        valid = torch.zeros_like(judged) if self.skips else valid_in(found, batch)
-        for name, reward in found.items():
-            value, on_tokens = reward.values, reward.tokens
-            known = judged if reward.valid is None else judged & reward.valid
-            if self.skips:
-                valid = valid | known
-                value = torch.where(known, value, 0)
-                on_tokens = None if on_tokens is None else torch.where(known[:, None], on_tokens, 0)
-            values = values + self.weights[name] * value
-            if on_tokens is not None:
-                tokens = self.weights[name] * on_tokens + (0 if tokens is None else tokens)
-                terms[name] = reward.values + torch.where(batch.mask, on_tokens, 0).sum(-1)
-            if self.skips:
-                # What is not known is in no mean of the log.
-                terms[name] = torch.where(known, terms[name], torch.nan)
+        for name, whole in found.items():
+            reward = _zero_outside(whole, known[name]) if self.skips else whole
+            values = values + self.weights[name] * reward.values
+            if reward.tokens is not None:
+                tokens = self.weights[name] * reward.tokens + (0 if tokens is None else tokens)
+                terms[name] = reward.values + torch.where(batch.mask, reward.tokens, 0).sum(-1)
+        if not self.skips:
+            return Reward(values, tokens, valid_in(found, batch), terms)
+        valid = torch.zeros_like(batch.valid)
+        for name, here in known.items():
+            valid = valid | here
+            terms[name] = torch.where(here, terms[name], torch.nan)  # what is not known is in no mean of the log
         return Reward(values, tokens, valid, terms)
+
+
+def _known(reward: Reward, batch: Batch) -> Bool[Tensor, "N"]:
+    """Samples that a term is known of, and whose verifier did not fail."""
+    judged = batch.valid & torch.tensor([told(v) for v in batch.verdicts], dtype=torch.bool)
+    return judged if reward.valid is None else judged & reward.valid
+
+
+def _zero_outside(reward: Reward, known: Bool[Tensor, "N"]) -> Reward:
+    tokens = None if reward.tokens is None else torch.where(known[:, None], reward.tokens, 0)
+    return replace(reward, values=torch.where(known, reward.values, 0), tokens=tokens)
 
 
 def _check_keys(term: Mapping[str, Any]) -> None:
