@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.errors import UsageError
+from assay.records.messages import message
 from assay.types import Prompt
 
 
@@ -35,7 +36,11 @@ def texts_of(value: Any, where: str, row: Mapping[str, Any]) -> tuple[list[str],
     if isinstance(value, str):
         return [value], False
     if isinstance(value, list) and value and all(isinstance(m, Mapping) and "content" in m for m in value):
-        return [str(value[-1]["content"])], False
+        try:
+            last = {"role": "assistant", **value[-1], "content": value[-1]["content"] or ""}  # null says nothing
+            return [message(last)["content"]], False
+        except ValueError as wrong:
+            raise UsageError(f"{where}: its completion holds {wrong}") from None
     if isinstance(value, list):
         # Requests that were repeated are a list in a list.
         flat = [t for v in value for t in (v if isinstance(v, list) and all(isinstance(x, str) for x in v) else [v])]
@@ -44,8 +49,11 @@ def texts_of(value: Any, where: str, row: Mapping[str, Any]) -> tuple[list[str],
 
 
 def prompt_of(value: Any, where: str) -> Prompt:
-    if isinstance(value, list) and all(isinstance(m, Mapping) and isinstance(m.get("content"), str) for m in value):
-        return tuple({"role": str(m.get("role", "user")), "content": m["content"]} for m in value)
+    if isinstance(value, list) and all(isinstance(m, Mapping) for m in value):
+        try:
+            return tuple(message({"role": "user", **m}) for m in value)
+        except ValueError as wrong:
+            raise UsageError(f"{where}: its prompt holds {wrong}") from None
     if value is not None and not isinstance(value, str | int | float):
         raise UsageError(f"{where}: its prompt is a {type(value).__name__}, not text or chat messages")
     return "" if value is None else str(value)

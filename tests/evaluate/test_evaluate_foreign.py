@@ -55,6 +55,16 @@ def test_completions_of_any_shape_are_judged(rows: list[Any], tmp_path: Path) ->
     assert [s.response for s in found.samples] == [t for row in LIST for t in row["completions"]]
 
 
+def test_messages_without_text_and_in_parts(tmp_path: Path) -> None:
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
+    asked = [{"role": "user", "content": [{"type": "text", "text": "1+1?"}]}, call, {"role": "tool", "content": "2"}]
+    answers = [{"role": "assistant", "content": c} for c in (None, [{"type": "text", "text": "2"}])]
+    file = written(tmp_path / "samples.jsonl", {"prompt": asked, "completions": [[a] for a in answers], "answer": "2"})
+    found = measured(file, verifier="number")
+    assert [(s.response, s.passed) for s in found.samples] == [("", False), ("2", True)]
+    assert found.samples[0].prompt == "1+1?\n\n2"
+
+
 def test_a_program_of_ones_own_judges(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from assay.types import Verdict\n"

@@ -48,6 +48,25 @@ def test_rows_of_every_form(row: Any, prompt: Any, responses: Any, tmp_path: Pat
     assert [(r["text"], r["reward"]) for r in source[0].meta["responses"]] == responses
 
 
+CALLS = [{"id": "1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}]
+
+
+def test_messages_that_call_tools_or_have_parts_are_read_as_servers_write_them(tmp_path: Path) -> None:
+    called, answered = {**said(""), "tool_calls": CALLS}, {"role": "tool", "tool_call_id": "1", "content": "noon"}
+    parts = [{"type": "text", "text": "It is "}, {"type": "text", "text": "noon."}]
+    asked = {**user("?"), "content": [{"type": "text", "text": "Time?"}], "tool_calls": None, "tool_call_id": None}
+    row = {"messages": [asked, {**called, "content": None}, answered, {"role": "assistant", "content": parts}]}
+    source = RecordedTasks(written(tmp_path / "rows.jsonl", row))
+    assert source[0].prompt == (user("Time?"), called, answered)
+    assert source[0].meta["responses"][0]["text"] == "It is noon."
+    for content, words in ((None, "content 'None', not a text"), ([{"type": "image_url"}], "parts that are texts")):
+        path = written(tmp_path / "wrong.jsonl", {"messages": [user("p"), {"role": "assistant", "content": content}]})
+        with pytest.raises(UsageError, match=rf"line 1: .*{words}"):
+            RecordedTasks(path)
+    with pytest.raises(UsageError, match="line 1: a response is a text, and this message calls tools"):
+        RecordedTasks(written(tmp_path / "call.jsonl", {"messages": [user("p"), {**called, "content": None}]}))
+
+
 def test_judged_responses_to_one_prompt_are_one_tasks_and_preferences_are_not(tmp_path: Path) -> None:
     rows = [
         {"prompt": p, "completion": c, "label": y} for p, c, y in (("p", "a", True), ("q", "b", 0.5), ("p", "c", 0))

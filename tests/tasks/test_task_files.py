@@ -81,6 +81,17 @@ def test_prompts_that_are_messages_already(tmp_path):
     assert task.reference == "5"
 
 
+def test_messages_of_a_conversation_with_tools(tmp_path):
+    calls = [{"id": "1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}]
+    asked = {"role": "user", "content": [{"type": "text", "text": "Time?"}]}
+    called = {"role": "assistant", "content": None, "tool_calls": calls}
+    told = {"role": "tool", "tool_call_id": "1", "content": "noon"}
+    path = write(tmp_path / "d.parquet", [{"prompt": [called, told], "answer": "noon"}])
+    assert load(path)[0].prompt == ({**called, "content": ""}, told)
+    path = write(tmp_path / "d.jsonl", [{"prompt": [asked], "answer": "noon"}])
+    assert load(path)[0].prompt == ({"role": "user", "content": "Time?"},)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "options", "message"),
     [

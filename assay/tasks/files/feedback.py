@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import UsageError
+from assay.records.messages import message
 from assay.records.rows import read_rows
 from assay.registry import part
 from assay.tasks.seeded import check_index
@@ -98,4 +99,4 @@ def _read(row: Any) -> tuple[list[Message], str]:
 def _chat(messages: Any) -> list[Message]:
     if not isinstance(messages, Sequence) or isinstance(messages, str) or not messages:
         raise ValueError(f"{str(messages)[:60]!r} is no list of messages")
-    return [Message(role=str(m["role"]), content=m["content"]) for m in messages]
+    return [message(m) for m in messages]

@@ -11,6 +11,7 @@ from string import Formatter
 from typing import Any
 
 from assay.errors import UsageError, nearest
+from assay.records.messages import message
 from assay.tasks.files.images import pictures, shown
 from assay.types import Message, Prompt, Task
 
@@ -147,13 +148,16 @@ class Fields:
         found = self._value("meta", self.images, row, where)
         return shown(prompt, pictures(found, self.folder, f"{where}: field {self.images!r}"), where)
 
-    def _message(self, message: Any, where: str) -> Message:
-        if not isinstance(message, Mapping) or not isinstance(message.get("content"), str):
-            raise UsageError(f"{where}: field {self.prompt!r} holds {message!r}, not a message with role and content")
-        role = message.get("role")
-        if role not in ROLES:
-            raise UsageError(f"{where}: field {self.prompt!r} has the role {role!r}; known: {', '.join(ROLES)}")
-        return Message(role=role, content=message["content"])
+    def _message(self, said: Any, where: str) -> Message:
+        try:
+            found = message(said)
+        except ValueError as wrong:
+            raise UsageError(f"{where}: field {self.prompt!r} holds {wrong}") from None
+        if found["role"] not in ROLES:
+            raise UsageError(
+                f"{where}: field {self.prompt!r} has the role {found['role']!r}; known: {', '.join(ROLES)}"
+            )
+        return found
 
     def _read(self, role: str, mapping: str, row: Mapping[str, Any], where: str) -> Any:
         if not _is_template(mapping):

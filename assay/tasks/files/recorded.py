@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import UsageError
+from assay.records.messages import message
 from assay.records.rows import read_rows
 from assay.registry import part
 from assay.tasks.files.fields import PROMPTS
@@ -97,7 +98,7 @@ def _read(row: Mapping[str, Any]) -> tuple[Prompt, list[dict[str, Any]]]:
         *before, last = _chat(row["messages"])
         if last["role"] != "assistant" or not before:
             raise ValueError("messages end with one of the assistant, after others")
-        return tuple(before), [{"text": last["content"], "reward": _reward(row.get("label", True))}]
+        return tuple(before), [{"text": _text([last]), "reward": _reward(row.get("label", True))}]
     for name in ("completion", "response", "output", "solution", "answer"):
         if name in row:
             return _prompt(row), [{"text": _text(row[name]), "reward": _reward(row.get("label", True))}]
@@ -114,7 +115,7 @@ def _prompt(row: Mapping[str, Any]) -> Prompt:
 def _chat(messages: Any) -> list[Message]:
     if not isinstance(messages, Sequence) or isinstance(messages, str) or not messages:
         raise ValueError(f"{str(messages)[:60]!r} is no list of messages")
-    return [Message(role=str(m["role"]), content=str(m["content"])) for m in messages]
+    return [message(m) for m in messages]
 
 
 def _common(chosen: list[Message], rejected: list[Message]) -> tuple[Prompt, tuple[Any, Any]]:
@@ -131,6 +132,8 @@ def _text(response: Any) -> str:
         messages = _chat(response)
         if len(messages) != 1:
             raise ValueError("beside a prompt, a response is one message")
+        if messages[0].get("tool_calls"):
+            raise ValueError("a response is a text, and this message calls tools")
         text = messages[0]["content"]
     if not text:
         raise ValueError("a response is empty")
