@@ -81,6 +81,17 @@ def test_prompts_that_are_messages_already(tmp_path):
     assert task.reference == "5"
 
 
+def test_the_first_of_several_answers_is_the_one_shown(tmp_path):
+    rows = [{"question": "Capital?", "answer": ["Paris", "City of Paris"]}, {"question": "Sky?", "answer": ["blue"]}]
+    source = load(
+        write(tmp_path / "d.jsonl", rows), **dict.fromkeys(("prompt", "reference", "solution", "kind"), "auto")
+    )
+    assert [source[i].solution for i in range(2)] == ["Paris", "blue"]
+    assert all(KindVerifier()(source[i], source[i].solution).passed for i in range(2))
+    whole = load(tmp_path / "d.jsonl", prompt="question", solution="answer", kind="set")
+    assert whole[0].solution == "['Paris', 'City of Paris']"
+
+
 def test_messages_of_a_conversation_with_tools(tmp_path):
     calls = [{"id": "1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}]
     asked = {"role": "user", "content": [{"type": "text", "text": "Time?"}]}

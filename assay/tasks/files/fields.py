@@ -108,13 +108,15 @@ class Fields:
             if not found:
                 raise UsageError(f"{where}: field {self.reference!r} has no {self.reference_after!r} to read after")
             reference = rest.strip()
-        solution = None if self.solution is None else str(self._read("solution", self.solution, row, where))
+        solution = None if self.solution is None else self._read("solution", self.solution, row, where)
+        if isinstance(solution, list) and self.solution == self.reference and self.kind in ("auto", "exact"):
+            solution = solution[0]  # of several answers any is right
         return Task(
             id=f"{self.source}/{index}" if self.id is None else str(self._read("id", self.id, row, where)),
             prompt=self._seen(self._prompt(row, where), row, where),
             reference=reference,
             kind=self.kind,
-            solution=solution,
+            solution=None if solution is None else str(solution),
             hints=() if self.hints is None else self._texts(self.hints, row, where),
             meta={"source": self.source, **{name: self._value("meta", name, row, where) for name in self.meta}},
         )
