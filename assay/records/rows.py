@@ -70,6 +70,7 @@ def _json(path: Path) -> Rows:
 
 
 def _csv(path: Path, delimiter: str = ",") -> Rows:
+    csv.field_size_limit(2**31 - 1)  # a document is longer than the 128 KiB that fields may have otherwise
     with path.open(encoding="utf-8-sig", newline="") as lines:
         reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
         try:

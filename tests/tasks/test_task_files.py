@@ -81,6 +81,11 @@ def test_prompts_that_are_messages_already(tmp_path):
     assert task.reference == "5"
 
 
+def test_a_field_of_a_csv_file_may_be_long(tmp_path):
+    rows = [{"prompt": "word " * 40_000, "answer": "1"}]
+    assert load(write(tmp_path / "d.csv", rows))[0].prompt == rows[0]["prompt"]
+
+
 def test_the_first_of_several_answers_is_the_one_shown(tmp_path):
     rows = [{"question": "Capital?", "answer": ["Paris", "City of Paris"]}, {"question": "Sky?", "answer": ["blue"]}]
     source = load(
