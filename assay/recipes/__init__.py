@@ -11,7 +11,7 @@ from typing import Any
 
 from assay.errors import UsageError, nearest
 
-DATA = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+DATA = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 """Suffixes of files of tasks."""
 OWN: dict[str, dict[str, Any]] = {"rollout": {"max_tokens": 128}, "warmup": {"steps": 200, "target": 0.3, "batch": 32}}
 """For tasks of one's own and the built-in model, which knows nothing yet: it is shown their answers first."""

@@ -34,6 +34,8 @@ def said(text: str) -> dict[str, str]:
     [
         ({"prompt": "1+1=", "completion": "2"}, "1+1=", [("2", 1.0)]),
         ({"question": "1+1=", "answer": "2"}, "1+1=", [("2", 1.0)]),
+        ({"instruction": "Add.", "input": "1 1", "output": "2"}, "Add.\n\n1 1", [("2", 1.0)]),
+        ({"instruction": "Add 1 to 1.", "input": "", "output": "2"}, "Add 1 to 1.", [("2", 1.0)]),
         ({"messages": [user("1+1="), said("2")]}, (user("1+1="),), [("2", 1.0)]),
         ({"prompt": "p", "chosen": "a", "rejected": "b"}, "p", [("a", 1.0), ("b", 0.0)]),
         ({"prompt": [user("p")], "chosen": [said("a")], "rejected": [said("b")]}, (user("p"),), [("a", 1), ("b", 0)]),

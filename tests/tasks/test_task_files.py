@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.errors import UsageError
+from assay.recipes import recipe_data
 from assay.registry import build
 from assay.verify import KindVerifier
 
@@ -79,6 +80,13 @@ def test_prompts_that_are_messages_already(tmp_path):
     task = load(path, reference="reward_model.ground_truth")[0]
     assert task.prompt == tuple(messages)
     assert task.reference == "5"
+
+
+def test_an_instruction_is_asked_with_its_input(tmp_path):
+    rows = [{"instruction": "Add.", "input": "1 1", "output": "2"}, {"instruction": "3?", "input": "", "output": "3"}]
+    path = write(tmp_path / "d.ndjson", rows)
+    source = build("tasks", recipe_data(path)["tasks"]["source"])
+    assert [(source[i].prompt, source[i].reference) for i in range(2)] == [("Add.\n\n1 1", "2"), ("3?", "3")]
 
 
 def test_a_field_of_a_csv_file_may_be_long(tmp_path):

@@ -15,7 +15,7 @@ from assay.records.messages import message
 from assay.tasks.files.images import pictures, shown
 from assay.types import Message, Prompt, Task
 
-PROMPTS = ("prompt", "question", "problem", "input", "instruction", "query", "messages", "text")
+PROMPTS = ("prompt", "question", "problem", "instruction", "input", "query", "messages", "text")
 REFERENCES = ("answer", "reference", "reference_answer", "ground_truth", "expected_answer", "expected", "target",
               "label", "output", "final_answer", "final", "gold", "response")  # fmt: skip
 SOLUTIONS = ("solution", "worked", "rationale", "reasoning", "explanation", "completion")
@@ -214,6 +214,14 @@ def chosen(given: str | None, known: Sequence[str], row: Mapping[str, Any]) -> s
         return given
     lower = {str(name).lower(): str(name) for name in row}
     return next((lower[name] for name in known if name in lower), None)
+
+
+def instructed(row: Any) -> Any:
+    """Return a row with its ``input``, where it has one, below its ``instruction``, as Alpaca's rows are asked."""
+    if not isinstance(row, Mapping) or not isinstance(row.get("instruction"), str):
+        return row
+    about = row.get("input")
+    return {**row, "instruction": f"{row['instruction']}\n\n{about}"} if isinstance(about, str) and about else row
 
 
 def prompt_of(given: str, row: Mapping[str, Any], where: str) -> str:

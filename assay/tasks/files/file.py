@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.records.rows import read_rows
 from assay.registry import part
-from assay.tasks.files.fields import MARK, REFERENCES, SOLUTIONS, Fields, chosen, kind_of, prompt_of
+from assay.tasks.files.fields import MARK, REFERENCES, SOLUTIONS, Fields, chosen, instructed, kind_of, prompt_of
 from assay.tasks.seeded import check_index
 from assay.types import Task
 
@@ -106,6 +106,8 @@ def read_tasks(rows: Sequence[tuple[str, Any]], name: str, fields: Fields) -> tu
         shown = reference if isinstance(reference, str) and not isinstance(row.get(reference), Mapping) else None
         solution = (chosen("auto", SOLUTIONS, row) or shown) if fields.solution == "auto" else fields.solution
         prompt = prompt_of(fields.prompt, row, name)
+        if fields.prompt == "auto" and prompt == "instruction":
+            rows = [(where, instructed(each)) for where, each in rows]
         fields = replace(fields, prompt=prompt, reference=reference, solution=solution, reference_after=after)
     tasks, kind = fields.tasks(rows), fields.kind
     if kind == "auto":

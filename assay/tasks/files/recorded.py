@@ -10,7 +10,7 @@ from assay.errors import UsageError
 from assay.records.messages import message
 from assay.records.rows import read_rows
 from assay.registry import part
-from assay.tasks.files.fields import PROMPTS
+from assay.tasks.files.fields import PROMPTS, instructed
 from assay.tasks.seeded import check_index
 from assay.types import Message, Prompt, Task
 
@@ -32,8 +32,8 @@ class RecordedTasks:
       prompt are one task's;
     - ``prompt`` and ``responses``, a list of texts or of tables with ``text`` and ``reward`` in [0, 1].
 
-    ``question`` and other usual names do for ``prompt``, ``response``, ``output``, ``solution`` and ``answer`` for
-    ``completion``.
+    ``question`` and other usual names do for ``prompt``, as does ``instruction`` with what it is about, ``input``;
+    ``response``, ``output``, ``solution`` and ``answer`` for ``completion``.
 
     Args:
         path: a JSONL, JSON, CSV, TSV or Parquet file.
@@ -109,6 +109,7 @@ def _prompt(row: Mapping[str, Any]) -> Prompt:
     name = next((name for name in PROMPTS if name in row), None)
     if name is None:
         raise KeyError("prompt")
+    row = instructed(row) if name == "instruction" else row
     return row[name] if isinstance(row[name], str) else tuple(_chat(row[name]))
 
 
