@@ -18,6 +18,7 @@ from assay.errors import UsageError
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.registry import held
+from assay.rollout.recorded import Recorded, recorded
 from assay.rollout.surgery.base import helpers
 from assay.signals.answer_tokens import AnswerTokens
 from assay.signals.base import Signal
@@ -45,9 +46,9 @@ def before(
     nothing of it in ``plain(task, verdict)``. Each task is judged once, on its worked solution or an empty response.
 
     Raises:
-        UsageError: a part reads the reference answer of tasks none of which has one that is a text or a number; a
-            rollout helps with hints that no task has; a part asks a server that does not answer, or cannot act on
-            these tasks (``check_tasks``).
+        UsageError: a part reads the reference answer of tasks none of which has one that is a text or a number; an
+            objective learns from pairs, and tasks have none on record; a rollout helps with hints that no task has; a
+            part asks a server that does not answer, or cannot act on these tasks (``check_tasks``).
     """
     asked = [(seam, part, engine) for seam, part in method.parts.items() for engine in _asked(part)]
     # A rollout is made from its name once the run is; what it holds besides a teacher, such as all tasks, asks nobody.
@@ -60,6 +61,7 @@ def before(
     for part in method.parts.values():
         if hasattr(part, "check_tasks"):
             part.check_tasks(some)
+    check_pairs(method.objective, tasks, rollout)
     late = []
     for helper in helpers(rollout):
         helper.check_tasks(list(tasks))
@@ -84,6 +86,23 @@ def before(
         for seam, part in readers
         if judged and all(part.plain(task, verdict) for task, verdict in judged)
     ]
+
+
+def check_pairs(objective: Any, tasks: Sequence[Task], rollout: Any) -> None:
+    """Raise UsageError for an objective that learns from pairs, of tasks with none on record."""
+    of_pairs = hasattr(objective, "pair_loss") or hasattr(getattr(objective, "loss", None), "pair_loss")
+    if not (of_pairs and isinstance(rollout, Recorded)) or any(map(comparable, tasks)) or not tasks:
+        return
+    raise UsageError(
+        f"objective {_name(objective)} learns from pairs of responses, and no task has two on record of which one is "
+        "better: rows need chosen and rejected, or responses with a reward each; objective sft learns from single ones"
+    )
+
+
+def comparable(task: Task) -> bool:
+    """Whether two of a task's recorded responses differ in reward, or are for a verifier to judge."""
+    rewards = [reward for _, reward in recorded(task)]
+    return len(rewards) > 1 and (None in rewards or len(set(rewards)) > 1)
 
 
 def unused_bound(objective: Any) -> str | None:

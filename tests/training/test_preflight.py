@@ -11,11 +11,13 @@ from running import recipe
 from serving import running_server, small_engine
 
 from assay import train
+from assay.engines.base import Sampling
 from assay.errors import UsageError
 from assay.objectives.clip import ClippedSurrogate
 from assay.registry import build
 from assay.serve.server import ModelServer
-from assay.training.preflight import unused_bound
+from assay.training.preflight import check_pairs, unused_bound
+from assay.types import Task
 
 
 def judged(folder: Path, port: int) -> dict[str, Any]:
@@ -85,6 +87,23 @@ def test_a_teacher_who_can_be_shown_nothing_is_told_of(
     assert ("nothing to show a teacher, or it leaves no room" in capsys.readouterr().err) is told
 
 
+@pytest.mark.parametrize("objective", ["dpo", "simpo", "picked_pairs"])
+def test_pairs_that_are_nowhere_on_record_are_missed_before_the_run(objective: str) -> None:
+    made, rollout = build("objective", objective), build("rollout", "recorded", sampling=Sampling(8))
+    one = Task("a", "?", meta={"responses": ["x"]})
+    alike = Task("b", "?", meta={"responses": [{"text": "x", "reward": 1}, {"text": "y", "reward": 1}]})
+    for tasks in ([one], [one, alike], [Task("c", "?", solution="x")]):
+        with pytest.raises(UsageError, match=r"learns from pairs of responses, and no task has two on record"):
+            check_pairs(made, tasks, rollout)
+    told = Task("d", "?", meta={"responses": [{"text": "x", "reward": 1}, {"text": "y", "reward": 0}]})
+    judged = Task("e", "?", meta={"responses": ["x", "y"]})
+    check_pairs(made, [one, told], rollout)
+    check_pairs(made, [alike, judged], rollout)
+    check_pairs(made, [one], build("rollout", "single_turn", sampling=Sampling(8)))
+    check_pairs(build("objective", "kto"), [one], rollout)
+    check_pairs(build("objective", "sft"), [one], rollout)
+
+
 def test_a_bound_that_bounds_nothing_is_told_of(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """One update a step, from fresh responses: whatever differs from GRPO by its bound alone is GRPO."""
     words = "the bound acts where a step has several updates"
@@ -102,5 +121,5 @@ def test_a_bound_that_bounds_nothing_is_told_of(tmp_path: Path, capfd: pytest.Ca
 def test_a_run_that_is_not_there_is_not_looked_for_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     train(recipe("runs/first", warmup={"steps": 0}, train={"steps": 1}, evaluate={"samples": 0}), quiet=True)
-    with pytest.raises(UsageError, match=r"no folder runs/frist; did you mean 'first'"):
+    with pytest.raises(UsageError, match=r"no folder runs/frist; did you mean 'runs/first'"):
         train(recipe("runs/second", model={"source": "runs/frist", "nano": {}}), quiet=True)
