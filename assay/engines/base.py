@@ -46,7 +46,8 @@ class Request:
 
     Attributes:
         prefix: token ids that the responses continue from, after the prompt's: an episode's ``prompt`` is then both,
-            its tokens and text the continuation alone.
+            its tokens and text the continuation alone. After one that leaves no room in the model's context this has no
+            token, and ``stop`` is ``context``; a prompt that leaves none is refused.
         within: the continuation is one of these token sequences, or what ``max_tokens`` leaves of one; anything if
             ``None``. Its log-probabilities are still those of the whole vocabulary.
         beam: the responses are not drawn but the ``n`` that a beam search of that width finds, best first, all

@@ -55,3 +55,9 @@ def collect(
             text=texts[i],
             stop=stop,
         )
+
+
+def full(prompt: Int[np.ndarray, "P"]) -> Episode:
+    """Return what there is to say where a prompt and a beginning fill the context: no token."""
+    none = np.zeros(0, dtype=np.float32)
+    return Episode(prompt, none.astype(np.int64), none.astype(bool), none, "", "context", entropies=none)

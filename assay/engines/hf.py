@@ -17,7 +17,7 @@ import torch
 
 from assay.engines.base import Request, Sampling
 from assay.engines.beam import Beams, check_beam
-from assay.engines.collecting import collect
+from assay.engines.collecting import collect, full
 from assay.engines.ended import listener
 from assay.engines.lean import Hidden, hidden_of
 from assay.engines.packed import packed_linears
@@ -67,12 +67,16 @@ class HFEngine(Speaking):
         if any(r.session is not None for r in requests):
             self.sessions.begin(list(self.policy.module.parameters()))
         going_on = len(self.sessions) > 0
+        out: list[list[Episode | None]] = [[None] * r.n for r in requests]
         for i, request in enumerate(requests):
             check_beam(request)
             prompt = self.encode(request.prompt)
             if len(request.prefix):
                 prompt = np.concatenate([prompt, np.asarray(request.prefix, dtype=np.int64)])
             room = self.policy.context - len(prompt)
+            if room < 1 and room + len(request.prefix) > 0 and not request.beam:
+                out[i] = [full(prompt) for _ in out[i]]
+                continue
             if room < 1:
                 text = request.prompt if isinstance(request.prompt, str) else request.prompt[-1]["content"]
                 raise UsageError(
@@ -87,7 +91,6 @@ class HFEngine(Speaking):
                 kept = self.sessions.take(session, prompt)
             alike.setdefault(key, []).extend(Row(i, j, prompt, limit, session, kept) for j in range(request.n))
         noise = [uniforms(r) for r in requests]
-        out: list[list[Episode | None]] = [[None] * r.n for r in requests]
         training = self.policy.module.training
         self.policy.module.eval()
         work = sum(row.work for same in alike.values() for row in same)

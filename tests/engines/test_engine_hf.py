@@ -15,8 +15,9 @@ from tiny import KINDS, TOKENIZER, VOCABULARY, batch_of, plain_logits, tiny
 from assay.engines.base import Engine, Request, Sampling
 from assay.engines.hf import HFEngine
 from assay.errors import RunError, UsageError
+from assay.inference.named import make_strategy
 from assay.policies.causal_lm import CausalLM
-from assay.types import Episode
+from assay.types import Episode, Task
 
 PROMPTS = ["12+3=", "4", "(10-2)+(33-1)=", "7-7=", "1+1=\n2+2="]
 
@@ -238,6 +239,25 @@ def test_a_prompt_that_fills_the_context_is_refused(engine: HFEngine) -> None:
         engine.generate([Request("1" * 63, 1, Sampling(), 0)])
     assert "\n" not in str(error.value)
     assert len(engine.generate([Request("1" * 62, 1, Sampling(), 0)])[0][0].tokens) == 1
+
+
+@pytest.mark.parametrize("more", [0, 3])
+def test_after_a_beginning_that_fills_the_context_nothing_comes(engine: HFEngine, more: int) -> None:
+    alone = Request("12+3=", 2, TWELVE, 1)
+    begun = tuple(engine.encode_response("1" * (52 + more), end=False).tolist())
+    found, others = engine.generate([Request("1" * 11, 2, TWELVE, 0, begun), alone])
+    for e in found:
+        assert (len(e.prompt), len(e.tokens), e.text, e.stop) == (64 + more, 0, "", "context")
+        assert len(e.mask) == len(e.logprobs) == len(e.entropies) == 0
+    assert same([others], engine.generate([alone]))
+
+
+@pytest.mark.parametrize("name", ["beam", "mcts"])
+def test_a_search_whose_step_ends_where_the_context_does_is_at_its_end(name: str) -> None:
+    policy = CausalLM(never_ending(tiny("llama", max_position_embeddings=14)), TOKENIZER)
+    strategy = make_strategy({"name": name, "stop": ("1", "2", "3", "4"), "step": 8}, sampling=Sampling(32))
+    for answer in strategy([Task("", "1+1=")] * 6, HFEngine(policy), 8, np.random.default_rng(0)):
+        assert all(len(e.prompt) + len(e.tokens) <= 14 for e in answer.episodes)
 
 
 def test_diverged_weights_are_told() -> None:

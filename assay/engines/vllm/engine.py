@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from assay.engines.base import Request
+from assay.engines.collecting import full
 from assay.engines.ended import listener
 from assay.engines.speaking import Speaking
 from assay.engines.vllm.asking import check_temperature, episode_of, settings_of
@@ -161,9 +162,8 @@ class VLLMEngine(Speaking):
         if self._llm is None:
             raise RunError("this vllm engine has been closed")
         prompts = [self._prompt(request) for request in requests]
-        rows = [(i, j) for i, request in enumerate(requests) for j in range(request.n)]
-        if not rows:
-            return [[] for _ in requests]
+        room = [self.context - len(prompt) for prompt in prompts]
+        rows = [(i, j) for i, request in enumerate(requests) if room[i] > 0 for j in range(request.n)]
         tags, hear = [next(_tags) for _ in rows], listener()
         try:
             for tag, (i, _) in zip(tags, rows, strict=True):
@@ -182,12 +182,16 @@ class VLLMEngine(Speaking):
                 if hear is not None and episode.stop != "error":
                     hear(requests[i], episode.text)
 
-            self._run(asked, settings, ended)
+            if rows:
+                self._run(asked, settings, ended)
         finally:
             for tag in tags:
                 WATCHED.pop(tag, None)
         episodes: Iterator[Episode] = (found[row] for row in range(len(rows)))
-        return [list(itertools.islice(episodes, request.n)) for request in requests]
+        return [
+            list(itertools.islice(episodes, request.n)) if left > 0 else [full(prompt) for _ in range(request.n)]
+            for request, prompt, left in zip(requests, prompts, room, strict=True)
+        ]
 
     def _prompt(self, request: Request) -> np.ndarray:
         """Return what a request continues."""
@@ -197,7 +201,7 @@ class VLLMEngine(Speaking):
         prompt = self.encode(request.prompt)
         if len(request.prefix):
             prompt = np.concatenate([prompt, np.asarray(request.prefix, dtype=np.int64)])
-        if len(prompt) >= self.context:
+        if len(prompt) - len(request.prefix) >= self.context:
             text = request.prompt if isinstance(request.prompt, str) else request.prompt[-1]["content"]
             raise UsageError(
                 f"a prompt of {len(prompt)} tokens leaves no room for a response in vllm's context of {self.context}: "
