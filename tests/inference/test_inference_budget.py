@@ -201,3 +201,19 @@ def test_a_vote_of_last_tokens_pays_for_its_verdicts() -> None:
     for tokens in (4, 6, 15):
         for answer in strategy([Task("t", "1+1=")], HFEngine(policy), Budget(tokens=tokens), np.random.default_rng(0)):
             assert 1 <= answer.tokens <= tokens and len(answer.episodes) == max(1, tokens // 7)
+
+
+@pytest.mark.parametrize("name", ["beam", "mcts"])
+def test_where_a_step_ends_is_asked_in_the_order_given(name: str) -> None:
+    """Of sets of texts it would be another in every process, and a cache would not know the request again."""
+
+    class Asked(Talker):
+        def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+            stops.update(r.sampling.stop for r in requests)
+            return super().generate(requests)
+
+    stops: set[tuple[str, ...]] = set()
+    own, step = tuple("abcdefgh"), tuple("hijklmno")
+    strategy = make_strategy({"name": name, "step": 4, "stop": step}, sampling=Sampling(LENGTH, stop=own))
+    strategy(TASKS, Asked(), 2, np.random.default_rng(0))
+    assert tuple("abcdefghijklmno") in stops and stops <= {own, tuple("abcdefghijklmno")}

@@ -56,7 +56,9 @@ class Stepping:
                 drawn = replace(sampling, max_tokens=sampling.max_tokens - used)
             else:
                 drawn = replace(
-                    sampling, max_tokens=self.length(head, sampling), stop=tuple({*sampling.stop, *self.stop})
+                    sampling,
+                    max_tokens=self.length(head, sampling),
+                    stop=tuple(dict.fromkeys((*sampling.stop, *self.stop))),
                 )
             left = meter.left(i)
             if left is not None:

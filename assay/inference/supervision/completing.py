@@ -130,7 +130,7 @@ class Completer:
         if one.whole:
             drawn = replace(self.sampling, max_tokens=max(self.sampling.max_tokens - used, 1))
         else:
-            stop = tuple({*self.sampling.stop, *self.stepping.stop})
+            stop = tuple(dict.fromkeys((*self.sampling.stop, *self.stepping.stop)))
             drawn = replace(self.sampling, max_tokens=self.stepping.length(one.head, self.sampling), stop=stop)
         prefix = () if one.head is None else tuple(one.head.tokens.tolist())
         return Request(task.prompt, one.n, drawn, int(rng.integers(2**63)), prefix)
