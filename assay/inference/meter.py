@@ -93,16 +93,20 @@ class Meter:
             seed = int(self.rng.integers(2**63))
             if n < 1:
                 continue
-            left, sampling = self.left(i), self.sampling
-            if left is not None and not self.spent[i] and left < sampling.max_tokens:
-                sampling = replace(sampling, max_tokens=max(1, left))
             self.begun[i] += n
             rows.append(i)
-            asked.append(Request(task.prompt if prompts is None else prompts[i], n, sampling, seed))
+            asked.append(Request(task.prompt if prompts is None else prompts[i], n, self.shortened(i), seed))
         out: list[list[Episode]] = [[] for _ in self.tasks]
         for i, episodes in zip(rows, self.generate(rows, asked), strict=True):
             out[i] = episodes
         return out
+
+    def shortened(self, i: int) -> Sampling:
+        """Return how a whole response to task ``i`` is drawn: the first is no longer than the tokens that there are."""
+        left = self.left(i)
+        if left is None or self.spent[i] or left >= self.sampling.max_tokens:
+            return self.sampling
+        return replace(self.sampling, max_tokens=max(1, left))
 
     def generate(self, rows: Sequence[int], requests: Sequence[Request]) -> list[list[Episode]]:
         """Have requests answered, each for the task in ``rows``, and charge it; ``begun`` is left alone."""

@@ -104,9 +104,10 @@ class UntilSolved:
         task, made, steps = meter.tasks[i], list[Episode](), 0
         learning = None
         while n := meter.may(i, self.group):
+            sampling = meter.shortened(i)
             meter.begun[i] += n
             seed = lent.seed(int(rng.integers(2**63)))
-            [found] = meter.generate([i], [Request(task.prompt, n, self.sampling, seed)])
+            [found] = meter.generate([i], [Request(task.prompt, n, sampling, seed)])
             verdicts = judge_episodes(self.verifier, [(task, episode) for episode in found])
             made += found
             right = next((k for k, verdict in enumerate(verdicts) if verdict.passed), None)

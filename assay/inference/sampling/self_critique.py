@@ -75,7 +75,7 @@ class SelfCritique:
         while going:
             for i in going:
                 meter.begun[i] += 1
-            made = self._said(meter, talks, going, [talks[i].since for i in going], self.sampling)
+            made = self._said(meter, talks, going, [talks[i].since for i in going])
             for i, said in zip(going, made, strict=True):
                 talks[i].attempts.append(said)
                 talks[i].since += said.tokens.tolist()
@@ -106,12 +106,18 @@ class SelfCritique:
         talks: Sequence[Talk],
         rows: Sequence[int],
         since: Sequence[Sequence[int]],
-        sampling: Sampling,
+        sampling: Sampling | None = None,
     ) -> list[Episode]:
-        """Return what is said next in some dialogues, after what has been since they began."""
+        """Return what is said next in some dialogues, after what has been since they began; by default an attempt."""
         asked = [
-            # What a dialogue begins with is its task's prompt, which is not charged.
-            Request(Tokens(talks[i].prompt) if after else meter.tasks[i].prompt, 1, sampling, seed, tuple(after))
+            Request(
+                # What a dialogue begins with is its task's prompt, which is not charged.
+                Tokens(talks[i].prompt) if after else meter.tasks[i].prompt,
+                1,
+                sampling or meter.shortened(i),
+                seed,
+                tuple(after),
+            )
             for i, after, seed in zip(rows, since, meter.rng.integers(2**63, size=len(rows)).tolist(), strict=True)
         ]
         return [said for [said] in meter.generate(rows, asked)]

@@ -20,6 +20,7 @@ from assay.engines.hf import HFEngine
 from assay.engines.keywords import Keywords
 from assay.engines.recall.remembering import Remembering
 from assay.errors import RunError, UsageError
+from assay.inference.base import Budget
 from assay.inference.until_solved import UntilSolved
 from assay.lab.settings.hindsight.feedback import Heeding, Remarking, remark_on
 from assay.method import make_method
@@ -448,6 +449,9 @@ def test_what_is_not_solved_has_no_answer_and_leaves_nothing() -> None:
         moved = [not torch.equal(b, before) for b in seen[first + 4 : first + 10]]
         assert all(moved), "each batch is of the policy that has learned from the one before"
     assert torch.equal(policy.base, before)
+    for tokens, lengths in ((1, [1]), (2, [2]), (11, [2] * 5)):
+        [answer] = strategy([Task("0", "0")], engine, Budget(tokens=tokens), np.random.default_rng(0))
+        assert [len(e.tokens) for e in answer.episodes] == lengths and answer.tokens <= tokens
     for bad in ({"group": 0}, {"lr": 0.0}, {"rank": -1}, {"token_budget": 0}):
         with pytest.raises(UsageError, match="until_solved"):
             UntilSolved(**bad)  # type: ignore[arg-type]

@@ -370,6 +370,10 @@ def test_a_dialogue_with_oneself_ends_with_its_budget() -> None:
     assert talk(4, last="fine", accepts="Fine") == ("3", ["no", "no", "fine"])
     # A critique of ten tokens and an attempt of ten more have to fit.
     assert talk(Budget(tokens=20), words=10) == ("1", []) and talk(Budget(tokens=22), words=10) == ("2", ["no"])
+    # The first attempt is shortened to what there is.
+    engine = Both(["1", "2"], ["no"])
+    SelfCritique(Sampling(10))([TASK], engine, Budget(tokens=3), np.random.default_rng(0))
+    assert [r.sampling.max_tokens for r in engine.asked] == [3]
     # The dialogue begins with 24 tokens, is 25 long after an attempt, and after the second 25 + 21 + 1.
     assert talk(4, window=45, words=10) == ("1", []) and talk(4, window=46, words=10) == ("2", ["no"])
     with pytest.raises(UsageError, match="words 0"):
