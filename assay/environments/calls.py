@@ -28,8 +28,9 @@ def find_calls(text: str, tools: Sequence[Tool], form: Format = "auto") -> tuple
         form: a notation, see :mod:`assay.verify.tool_calls.formats`.
     """
     hidden = [match.span() for match in THOUGHTS.finditer(text)]
-    if text.count("</think>") and not hidden:  # the template has opened the thought
-        hidden = [(0, text.rindex("</think>") + len("</think>"))]
+    first = text.rfind("</think>", 0, hidden[0][0] if hidden else len(text))
+    if first >= 0:  # the template has opened the thought
+        hidden.append((0, first + len("</think>")))
     seen = text
     for start, end in hidden:
         seen = seen[:start] + " " * (end - start) + seen[end:]

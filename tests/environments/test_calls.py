@@ -60,6 +60,7 @@ def test_a_whole_call(form: str) -> None:
         (f"<think><tool_call>{GOOD}</tool_call></think>I have paid.", []),
         (f"<think>first <tool_call>{GOOD}</tool_call>", []),
         (f"<tool_call>{GOOD}</tool_call></think>I have paid.", []),
+        (f"<tool_call>{GOOD}</tool_call></think>Hm.<think>so</think>I have paid.", []),
         (f"<think>so</think><tool_call>{GOOD}</tool_call>", [""]),
         ("I have paid 3 to the till (f(x) of it).", []),
         ("", []),
