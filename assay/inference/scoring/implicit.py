@@ -61,7 +61,7 @@ class ByImplicitReward:
         for (_, e), rewards in zip(read, self._made.token_rewards(read), strict=True):
             ends = [span.end for span in self.by.of(e, decode)]
             value = reduced(self._made.scored(rewards, ends), self.reduce) if ends else None
-            out.append(Score(None if value is None else 1 / (1 + math.exp(-value)), self._passes * _read(e)))
+            out.append(Score(None if value is None else _sigmoid(value), self._passes * _read(e)))
         return out
 
     @property
@@ -71,6 +71,10 @@ class ByImplicitReward:
     def most(self, task: Task, response: Episode | int, engine: Engine) -> int:
         length = response if isinstance(response, int) else len(response.tokens)
         return self._passes * (len(engine.encode(task.prompt)) + length)
+
+
+def _sigmoid(x: float) -> float:
+    return math.exp(min(x, 0.0)) / (1 + math.exp(-abs(x)))
 
 
 def _read(episode: Episode) -> int:

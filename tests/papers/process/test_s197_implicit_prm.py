@@ -84,6 +84,10 @@ def test_the_worked_example() -> None:
         [found] = ByImplicitReward(prm, reduce=reduce).score([pair], engine, RNG)  # type: ignore[arg-type]
         assert found.value == pytest.approx(1 / (1 + math.exp(-value))) and found.tokens == 10
     assert ByImplicitReward(prm).most(*pair, engine) == ByImplicitReward(prm).most(pair[0], 5, engine) == 10
+    # A long response that is most unlikely is worth nothing, and no error.
+    unlikely = ImplicitPRM(prm.policy, prm.reference, beta=1e6)
+    [found] = ByImplicitReward(unlikely, reduce="sum").score([pair], engine, RNG)  # type: ignore[arg-type]
+    assert found.value == 0
     nothing = (Task("t", ""), episode(0))
     assert [s.value for s in ByImplicitReward(prm).score([nothing], engine, RNG)] == [None]
     with pytest.raises(UsageError, match="beta"):
