@@ -315,7 +315,8 @@ class StageConfig(_Section):
             if key in getattr(self, section):
                 raise UsageError(f"stage {self.name!r}: {section}.{key} is not for a stage to change")
         data = run.model_dump()
-        data["stages"], data["train"]["target"] = [], None
+        # The best of the run are told within the last stage, whose length the run has looked at.
+        data["stages"], data["train"]["target"], data["run"]["best"] = [], None, None
         if self.tasks is not None:
             data["tasks"]["source"] = self.tasks
         method = {"name": self.method} if isinstance(self.method, str) else self.method

@@ -178,6 +178,14 @@ def test_a_recipe_of_stages_is_read_written_and_changed_by_name() -> None:
     assert config.stages[2].within(config).rollout.temperature == 0.9
 
 
+def test_the_best_weights_of_a_run_are_told_by_its_last_stage_alone() -> None:
+    made = {**recipe(Path("x")), "stages": [{"name": "brief", "steps": 2}, {"name": "rest", "steps": 9}]}
+    config = load_config(made, ["run.best=pass@1", "evaluate.every=3"])
+    assert config.run.best == "pass@1"
+    with pytest.raises(UsageError, match="run.best is told by evaluations within its 2 steps"):
+        load_config({**made, "stages": made["stages"][::-1]}, ["run.best=pass@1", "evaluate.every=3"])
+
+
 def test_it_is_stored_whole(tmp_path: Path) -> None:
     config, file = load_config(recipe(tmp_path)), tmp_path / "config.toml"
     file.write_text(dump_config(config))
