@@ -320,13 +320,19 @@ class StageConfig(_Section):
         if self.tasks is not None:
             data["tasks"]["source"] = self.tasks
         method = {"name": self.method} if isinstance(self.method, str) else self.method
-        data["method"] = merged(data["method"], method)
+        named = {k: v for k, v in data["method"].items() if isinstance(v, str) and _changes(method.get(k))}
+        data["method"] = merged({**data["method"], **{k: {"name": v} for k, v in named.items()}}, method)
         data["rollout"] = merged(data["rollout"], self.rollout)
         data["train"] = {**merged(data["train"], self.train), "steps": self.steps}
         try:
             return RunConfig.model_validate(data)
         except ValidationError as error:
             raise UsageError(f"stage {self.name!r}: {_explain(error)}") from None
+
+
+def _changes(spec: Any) -> bool:
+    """Whether a part is described by what is other in it, and not by a name or a function."""
+    return isinstance(spec, Mapping) and not {"name", "function"} & spec.keys()
 
 
 class RunConfig(_Section):

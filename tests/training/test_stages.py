@@ -178,6 +178,20 @@ def test_a_recipe_of_stages_is_read_written_and_changed_by_name() -> None:
     assert config.stages[2].within(config).rollout.temperature == 0.9
 
 
+def test_a_stage_changes_options_of_a_part_that_the_run_only_names() -> None:
+    made = {**recipe(Path("x")), "method": {"objective": "gspo", "rollout": "dynamic", "reward": "verdict"}}
+    reward = {"function": "my.py:reward"}
+    changed = {"objective": {"kl_weight": 0.1}, "rollout": {"rounds": 3}, "reward": reward}
+    for name in ({}, {"name": "grpo"}):
+        config = load_config({**made, "stages": [{"name": "long", "steps": 2, "method": {**name, **changed}}]})
+        method = config.stages[0].within(config).method
+        assert method.objective == {"name": "gspo", "kl_weight": 0.1}
+        assert method.rollout == {"name": "dynamic", "rounds": 3}
+        assert method.reward == reward
+    other = load_config({**made, "stages": [{"name": "long", "steps": 2, "method": {"name": "dapo", **changed}}]})
+    assert other.stages[0].within(other).method.objective == {"kl_weight": 0.1}
+
+
 def test_the_best_weights_of_a_run_are_told_by_its_last_stage_alone() -> None:
     made = {**recipe(Path("x")), "stages": [{"name": "brief", "steps": 2}, {"name": "rest", "steps": 9}]}
     config = load_config(made, ["run.best=pass@1", "evaluate.every=3"])
