@@ -249,7 +249,7 @@ def _stage(
         UsageError: what does not fit, by the stage's name.
     """
     with _named(stage):
-        source = run.source if stage.tasks is None else build("tasks", stage.tasks)
+        source = run.source if stage.tasks is None else build("tasks", config.tasks.source)
         if method.partner is not None:
             raise UsageError("its method trains a second policy beside the first, which no stage of several can")
         stream = beside(run, source)

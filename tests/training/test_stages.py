@@ -151,6 +151,15 @@ def test_a_stage_goes_on_where_one_before_the_last_left_its_tasks(tmp_path: Path
     assert_same(tmp_path / "run", tmp_path / "whole")
 
 
+def test_the_tasks_of_a_stage_may_be_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "easy.jsonl"
+    file.write_text("".join(f'{{"prompt": "{i}-{i}=", "reference": "0"}}\n' for i in range(9)))
+    made = {**recipe(tmp_path / "run"), "stages": [{"name": "easy", "steps": 1, "tasks": str(file)}]}
+    assay.train(made, quiet=True)
+    [rows] = tables(tmp_path / "run", "rollouts").values()
+    assert all(row["prompt"][0] == row["prompt"][2] for row in rows)
+
+
 @pytest.mark.parametrize(
     ("rule", "seen", "over"),
     [
