@@ -197,7 +197,8 @@ class Trainer(State):
             self.go_back(self.best, done[-1].name)
         self.enter(self.place + 1, self.step)
         if same := [stage for stage in done if stage.config.tasks.source == self.config.tasks.source]:
-            self.stream.load_state_dict(same[-1].stream.state_dict())
+            # Of tasks that were counted otherwise: the run's, say, by what is held out of them too.
+            self.stream.load_state_dict(self.stream.adapted(same[-1].stream.state_dict()))
         self.start_stage()
         self.watch.begin()
         self.reporter.line(f"stage {self.stages[self.place].name!r} from step {self.step + 1} on")

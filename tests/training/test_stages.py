@@ -151,13 +151,21 @@ def test_a_stage_goes_on_where_one_before_the_last_left_its_tasks(tmp_path: Path
     assert_same(tmp_path / "run", tmp_path / "whole")
 
 
-def test_the_tasks_of_a_stage_may_be_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "easy.jsonl"
-    file.write_text("".join(f'{{"prompt": "{i}-{i}=", "reference": "0"}}\n' for i in range(9)))
-    made = {**recipe(tmp_path / "run"), "stages": [{"name": "easy", "steps": 1, "tasks": str(file)}]}
+def test_the_tasks_of_a_stage_may_be_a_file_and_the_run_s_named_again(tmp_path: Path) -> None:
+    """The last stage goes on in the run's tasks where the first was, which left out what is measured."""
+    for name, sums in (("easy", range(9)), ("all", range(10, 30)), ("few", range(10, 14))):
+        rows = "".join(f'{{"prompt": "{i}-{i}=", "reference": "0"}}\n' for i in sums)
+        (tmp_path / f"{name}.jsonl").write_text(rows)
+    easy, all_, few = (str(tmp_path / f"{name}.jsonl") for name in ("easy", "all", "few"))
+    made = running.recipe(tmp_path / "run", warmup={"steps": 0}, train={"mini_batches": 1, "epochs": 1})
+    made |= {"tasks": {"source": all_, "eval_source": few}, "evaluate": {"samples": 1}}
+    del made["train"]["steps"]
+    made["stages"] = [{"name": "first", "steps": 1}, {"name": "easy", "steps": 1, "tasks": easy}]
+    made["stages"] += [{"name": "last", "steps": 1, "tasks": all_}]
     assay.train(made, quiet=True)
-    [rows] = tables(tmp_path / "run", "rollouts").values()
-    assert all(row["prompt"][0] == row["prompt"][2] for row in rows)
+    first, second, third = [{row["prompt"] for row in step} for step in tables(tmp_path / "run", "rollouts").values()]
+    assert len(first) == len(second) == len(third) == 4 and not first & third
+    assert {len(prompt) for prompt in second} == {4} and {len(prompt) for prompt in first | third} == {6}
 
 
 @pytest.mark.parametrize(
