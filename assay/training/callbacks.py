@@ -71,8 +71,8 @@ class Running:
         self._state.reporter.line(text)
 
     def stop(self, reason: str) -> None:
-        """End the run after this step, as if no step were left: what is held out is measured as at any end. A
-        warm-up goes on to RL instead, which is as long as ever. ``reason`` is printed."""
+        """End the run, or the stage that it is in, after this step, as if no step were left: what is held out is
+        measured as at any end. A warm-up goes on to RL instead, which is as long as ever. ``reason`` is printed."""
         self.stopped = reason
 
 
@@ -110,6 +110,8 @@ class Callback:
 class EarlyStopping(Callback):
     """End RL when held-out pass@1 has not risen for some evaluations; they come every ``evaluate.every`` steps.
 
+    Of a run in stages it ends the stage, and in the next one counts anew.
+
     Args:
         patience: evaluations without a rise, 1 or more.
         least: rise that counts.
@@ -132,11 +134,11 @@ class EarlyStopping(Callback):
 
     def on_evaluation(self, run: Running, evaluation: Any) -> None:
         found = evaluation.pass_interval(1)
-        if found is None:
-            return
-        if found.value > self.best + self.least:
+        if found is not None and found.value > self.best + self.least:
             self.best, self.without = found.value, 0
-            return
-        self.without += 1
-        if self.without >= self.patience:
-            run.stop(f"held-out pass@1 has not risen above {self.best:.3f} for {self.without} evaluations")
+        elif evaluation.label.startswith("after"):  # there is nothing left to end
+            self.without = 0
+        elif found is not None:
+            self.without += 1
+            if self.without >= self.patience:
+                run.stop(f"held-out pass@1 has not risen above {self.best:.3f} for {self.without} evaluations")

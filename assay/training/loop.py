@@ -193,6 +193,7 @@ class Trainer(State):
         self.save()
         done = self.stages[: self.place + 1]
         self.measured(f"after-{done[-1].name}", self.config.evaluate.samples, interrupt)
+        self.asked_to_end()  # by what was measured: of the stage that is over, not of the next one
         if self.best is not None:
             self.go_back(self.best, done[-1].name)
         self.enter(self.place + 1, self.step)

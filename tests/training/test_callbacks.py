@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from running import recipe
+from running import metrics, recipe
 
 import assay
 from assay.errors import RunError, UsageError
@@ -95,8 +95,11 @@ def test_early_stopping_by_hand(tmp_path: Path) -> None:
     for value in (0.25, 0.5, 0.53, None, 0.55):
         assert not stopped
         found = None if value is None else SimpleNamespace(value=value)
-        callback.on_evaluation(run, SimpleNamespace(pass_interval=lambda k, found=found: found))
+        callback.on_evaluation(run, SimpleNamespace(label="step", pass_interval=lambda k, found=found: found))
     assert stopped == ["held-out pass@1 has not risen above 0.500 for 2 evaluations"]
+    over = SimpleNamespace(label="after-first", pass_interval=lambda k: None)
+    callback.on_evaluation(run, over)
+    assert callback.without == 0 and len(stopped) == 1
     with pytest.raises(UsageError, match=r"set evaluate\.every"):
         assay.train(recipe(tmp_path / "run", run={"callbacks": ["early_stopping"]}, evaluate={"every": 0}), quiet=True)
     with pytest.raises(UsageError, match="patience 0"):
@@ -104,6 +107,26 @@ def test_early_stopping_by_hand(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="callback int has none of on_start"):
         assay.train(recipe(tmp_path / "run"), callbacks=[3], quiet=True)
     assert not (tmp_path / "run").exists()
+
+
+class Impatient:
+    """Asks for the end of a stage at its second step, and by what is measured at the end of it too."""
+
+    def on_step(self, run: Any, metrics: Any) -> None:
+        if run.step == 2:
+            run.stop("enough")
+
+    def on_evaluation(self, run: Any, evaluation: Any) -> None:
+        if evaluation.label == "after-first":
+            run.stop("more than enough")
+
+
+def test_a_stage_that_a_callback_ends_is_followed_by_the_next_one(tmp_path: Path) -> None:
+    made = recipe(tmp_path / "run", warmup={"steps": 0}, evaluate={"every": 0, "samples": 1})
+    del made["train"]["steps"]
+    made["stages"] = [{"name": "first", "steps": 5}, {"name": "second", "steps": 3}]
+    assay.train(made, callbacks=[Impatient()], quiet=True)
+    assert [row["stage_number"] for row in metrics(tmp_path / "run")] == [1, 1, 2, 2, 2]
 
 
 def test_a_method_that_nothing_calls_is_told_of(tmp_path: Path) -> None:
