@@ -194,6 +194,8 @@ class Trainer(State):
         done = self.stages[: self.place + 1]
         self.measured(f"after-{done[-1].name}", self.config.evaluate.samples, interrupt)
         self.asked_to_end()  # by what was measured: of the stage that is over, not of the next one
+        if self.pipeline is not None:
+            self.pipeline.drop()  # what a stage that was ended had asked ahead is not for the next one
         if self.best is not None:
             self.go_back(self.best, done[-1].name)
         self.enter(self.place + 1, self.step)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from running import metrics, recipe
+from running import metrics, recipe, tables
 
 import assay
 from assay.errors import RunError, UsageError
@@ -122,11 +122,15 @@ class Impatient:
 
 
 def test_a_stage_that_a_callback_ends_is_followed_by_the_next_one(tmp_path: Path) -> None:
-    made = recipe(tmp_path / "run", warmup={"steps": 0}, evaluate={"every": 0, "samples": 1})
+    made = recipe(tmp_path / "run", warmup={"steps": 0}, evaluate={"every": 0, "samples": 1}, overlap={"staleness": 2})
     del made["train"]["steps"]
-    made["stages"] = [{"name": "first", "steps": 5}, {"name": "second", "steps": 3}]
+    other = {"name": "arithmetic", "operation": "subtraction", "digits": 1}
+    made["stages"] = [{"name": "first", "steps": 5}, {"name": "second", "steps": 3, "tasks": other}]
     assay.train(made, callbacks=[Impatient()], quiet=True)
     assert [row["stage_number"] for row in metrics(tmp_path / "run")] == [1, 1, 2, 2, 2]
+    # Nothing that the first stage asked ahead is learned from in the second.
+    signs = [{row["prompt"][1] for row in rows} for rows in tables(tmp_path / "run", "rollouts").values()]
+    assert signs == [{"+"}, {"+"}, {"-"}, {"-"}, {"-"}]
 
 
 def test_a_method_that_nothing_calls_is_told_of(tmp_path: Path) -> None:

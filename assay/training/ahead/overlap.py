@@ -136,6 +136,11 @@ class Pipeline:
         seconds = {**flight.seconds, "verify_hidden": hidden, "waiting": waited}
         return Taken(groups, flight.version, flight.metrics, seconds)
 
+    def drop(self) -> None:
+        """Wait for all that is in flight, and forget it."""
+        self.idle(verdicts=True)
+        self.flights = []
+
     def close(self) -> None:
         """Begin nothing more; whoever is to end a generation under way has done so."""
         for worker in (self._generator, self._verifier):
