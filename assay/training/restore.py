@@ -10,9 +10,11 @@ from typing import Any
 
 import torch
 
+from assay.config import RunConfig
 from assay.errors import RunError, UsageError
 from assay.records.checkpoints import checkpoints, no_checkpoint, whole_checkpoints
 from assay.scale.checkpoint import SHARDS, load_shards, load_whole
+from assay.tasks.split import TrainStream
 from assay.training.state import State
 
 STATE = {
@@ -45,7 +47,7 @@ def restore(trainer: State) -> bool:
             state = _state(path, stage, step)
             if trainer.stages:
                 trainer.enter(*state.get("place", (0, 0))[:2])
-            state["stream"] = _stream(trainer, state["stream"])
+            state |= _streams(trainer, state)
             _load(trainer, path, state)
         except (RunError, torch.OutOfMemoryError, ChangedTasks):
             raise
@@ -92,20 +94,36 @@ def _state(path: Path, stage: str, step: int) -> dict[str, Any]:
     return state
 
 
-def _stream(trainer: State, state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Where the stream of tasks stood, if they are still the same; or where it goes on, if others are accepted."""
-    changed = trainer.stream.changed(state)
+def _streams(trainer: State, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the streams of tasks stood, of the stages before too, as :func:`_stream` has each."""
+    told: set[str] = set()
+    earlier = zip(trainer.stages[: trainer.place], state.get("earlier_streams", ()), strict=False)
+    return {
+        "stream": _stream(trainer, trainer.stream, trainer.config, state["stream"], told),
+        "earlier_streams": [_stream(trainer, x.stream, x.config, saved, told) for x, saved in earlier],
+    }
+
+
+def _stream(
+    trainer: State, stream: TrainStream, config: RunConfig, state: Mapping[str, Any], told: set[str]
+) -> Mapping[str, Any]:
+    """Where a stream of tasks stood, if they are still the same; or where it goes on, if others are accepted, which is
+    ``told`` once."""
+    changed = stream.changed(state)
     if changed is None:
         return state
-    run, source = trainer.folder.path, trainer.config.tasks.source
+    run, source = trainer.folder.path, config.tasks.source
     name = source if isinstance(source, str) else source.get("path", source.get("name"))
-    if trainer.config.run.changed_tasks == "refuse":
+    if config.run.changed_tasks == "refuse":
         raise ChangedTasks(
             f"the tasks of {name} are not those this run was trained on: {changed}; put them back, or go on with what "
             f"is there: assay train --resume {run} run.changed_tasks=accept"
         )
-    trainer.reporter.line(f"the tasks of {name} have changed, {changed}; going on with what is there")
-    return trainer.stream.adapted(state)
+    line = f"the tasks of {name} have changed, {changed}; going on with what is there"
+    if line not in told:
+        trainer.reporter.line(line)
+        told.add(line)
+    return stream.adapted(state)
 
 
 def _load(trainer: State, path: Path, state: dict[str, Any]) -> None:

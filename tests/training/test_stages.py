@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 from types import SimpleNamespace
@@ -151,6 +152,25 @@ def test_a_stage_goes_on_where_one_before_the_last_left_its_tasks(tmp_path: Path
     assert_same(tmp_path / "run", tmp_path / "whole")
 
 
+def test_tasks_that_changed_within_a_later_stage_are_accepted_for_all(tmp_path: Path) -> None:
+    file, folder = tmp_path / "rows.jsonl", tmp_path / "run"
+    rows = [f'{{"prompt": "{i}+1=", "answer": "{i + 1}"}}\n' for i in range(40)]
+    file.write_text("".join(rows))
+    made = running.recipe(folder, warmup={"steps": 0}, evaluate={"every": 0, "samples": 0}, run={"checkpoint_every": 1})
+    made["tasks"] = {"source": {"name": "file", "path": str(file)}}
+    del made["train"]["steps"]
+    made["stages"] = [{"name": "first", "steps": 1}, {"name": "second", "steps": 3}]
+    assay.train(made, quiet=True)
+    shutil.rmtree(folder / "checkpoints" / "rl-000004")
+    file.write_text("".join([*rows, '{"prompt": "9+9=", "answer": "18"}\n']))
+    with pytest.raises(UsageError, match=r"40 tasks then, 41 tasks now; put them back"):
+        assay.train(resume=folder, quiet=True)
+    assay.train(resume=folder, overrides=["run.changed_tasks=accept"], quiet=True)
+    log = (folder / "log.txt").read_text()
+    assert "is not used" not in log and f"resumed {folder} at rl step 3" in log
+    assert log.count(f"the tasks of {file} have changed") == 1
+
+
 def test_the_tasks_of_a_stage_may_be_a_file_and_the_run_s_named_again(tmp_path: Path) -> None:
     """The last stage goes on in the run's tasks where the first was, which left out what is measured."""
     for name, sums in (("easy", range(9)), ("all", range(10, 30)), ("few", range(10, 14))):
@@ -213,7 +233,7 @@ def test_the_best_weights_of_a_run_are_told_by_its_last_stage_alone() -> None:
     made = {**recipe(Path("x")), "stages": [{"name": "brief", "steps": 2}, {"name": "rest", "steps": 9}]}
     config = load_config(made, ["run.best=pass@1", "evaluate.every=3"])
     assert config.run.best == "pass@1"
-    with pytest.raises(UsageError, match="run.best is told by evaluations within its 2 steps"):
+    with pytest.raises(UsageError, match=r"run\.best is told by evaluations within its 2 steps"):
         load_config({**made, "stages": made["stages"][::-1]}, ["run.best=pass@1", "evaluate.every=3"])
 
 
