@@ -46,9 +46,9 @@ def before(
     nothing of it in ``plain(task, verdict)``. Each task is judged once, on its worked solution or an empty response.
 
     Raises:
-        UsageError: a part reads the reference answer of tasks none of which has one that is a text or a number; an
-            objective learns from pairs, and tasks have none on record; a rollout helps with hints that no task has; a
-            part asks a server that does not answer, or cannot act on these tasks (``check_tasks``).
+        UsageError: a part reads the reference answer of tasks none of which has one that is a text or a number; a
+            rollout helps with hints that no task has; a part asks a server that does not answer, or cannot act on
+            these tasks (``check_tasks``).
     """
     asked = [(seam, part, engine) for seam, part in method.parts.items() for engine in _asked(part)]
     # A rollout is made from its name once the run is; what it holds besides a teacher, such as all tasks, asks nobody.
@@ -61,7 +61,6 @@ def before(
     for part in method.parts.values():
         if hasattr(part, "check_tasks"):
             part.check_tasks(some)
-    check_pairs(method.objective, tasks, rollout)
     late = []
     for helper in helpers(rollout):
         helper.check_tasks(list(tasks))

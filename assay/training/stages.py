@@ -24,7 +24,7 @@ from assay.scale.ranks import Ranks
 from assay.scale.setup import check_sharding
 from assay.tasks.split import TrainStream
 from assay.training.ahead.off_policy import check_overlap, off_policy
-from assay.training.preflight import before, unused_bound
+from assay.training.preflight import before, check_pairs, unused_bound
 from assay.types import Task
 from assay.verify.base import Verifier, answer_place
 from assay.verify.episodes import judge_groups
@@ -129,6 +129,8 @@ def make_stage(
     known = list(filter(stream.fits, some if source.size is None else (source[i] for i in range(source.size))))
     getattr(curriculum, "check", lambda _: None)(known)
     check_verifier(own, known)
+    if not hasattr(curriculum, "survey"):  # one that looks at its data may put responses on record itself
+        check_pairs(method.objective, known, rollout)
     once = config.train.mini_batches == config.train.epochs == 1 and not config.overlap.staleness
     unbounded = unused_bound(method.objective) if once and config.engine.name == "hf" else None
     said = [*filter(None, [line, unbounded]), *before(method, known, own, rollout, config.train.steps)]
