@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +37,20 @@ def joined(head: Episode | None, rest: Episode, engine: Engine) -> Episode:
         origins=None,
         spans=(),
     )
+
+
+def stopped(episode: Episode, stops: Sequence[str], engine: Engine) -> Episode:
+    """Return a response as far as the first stop string in it, which may begin in one of its pieces and end in
+    another."""
+
+    def there(text: str) -> bool:
+        return any(s in text for s in stops)
+
+    if not there(episode.text):
+        return episode
+    count = range(len(episode.tokens))
+    length = bisect_left(count, True, key=lambda k: there(engine.decode(episode.tokens[: k + 1]))) + 1
+    return episode if length >= len(episode.tokens) else beginning(episode, length, engine)
 
 
 def beginning(episode: Episode, length: int, engine: Engine) -> Episode:

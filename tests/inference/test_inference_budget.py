@@ -12,15 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.engines.base import Request, Sampling
+from assay.engines.keywords import Keywords
 from assay.inference.base import Answer, Budget
 from assay.inference.named import make_strategy
 from assay.inference.scoring.base import Score
 from assay.inference.scoring.flex import Flex
 from assay.inference.scoring.judge import Judge
 from assay.inference.scoring.scorers import BySteps
+from assay.inference.supervision.completing import Completer, Search, Wanted
+from assay.inference.supervision.prefixes import PrefixTree
 from assay.lab.settings.reasoning._words import Words
 from assay.papers.process.s202_is_prm_necessary import TrueProbability
-from assay.types import Episode, Task
+from assay.types import Episode, Task, Verdict
 
 LENGTH = 12
 TASKS = [Task(str(i), "What is one plus one ?") for i in range(3)]
@@ -217,3 +220,41 @@ def test_where_a_step_ends_is_asked_in_the_order_given(name: str) -> None:
     strategy = make_strategy({"name": name, "step": 4, "stop": step}, sampling=Sampling(LENGTH, stop=own))
     strategy(TASKS, Asked(), 2, np.random.default_rng(0))
     assert tuple("abcdefghijklmno") in stops and stops <= {own, tuple("abcdefghijklmno")}
+
+
+class Script(Keywords):
+    """Says the same text, letter by letter, from wherever it is to go on, and asks a question of its own after it."""
+
+    TEXT = "1\nQ: 2\n3"
+
+    def generate(self, requests: Sequence[Request]) -> list[list[Episode]]:
+        return [[self._said(r)] * r.n for r in requests]
+
+    def _said(self, r: Request) -> Episode:
+        left = self.TEXT[len(r.prefix) :][: r.sampling.max_tokens]
+        ends = [k for k in range(1, len(left) + 1) if any(left[:k].endswith(s) for s in r.sampling.stop)]
+        text = left[: ends[0]] if ends else left
+        stop: Any = "stop" if ends else "eos" if len(r.prefix) + len(left) == len(self.TEXT) else "length"
+        prompt = np.concatenate([self.encode(r.prompt), np.array(r.prefix, dtype=np.int64)])
+        return Episode(prompt, self.encode(text), np.ones(len(text), dtype=bool), np.zeros(len(text)), text, stop)
+
+
+@pytest.mark.parametrize(
+    "how", [{"name": "beam"}, {"name": "mcts"}, {"name": "mcts", "value": "state"}, {"name": "beam", "step": 3}]
+)
+def test_a_stop_string_that_begins_in_one_step_ends_in_the_next(how: dict[str, Any]) -> None:
+    strategy = make_strategy(how, sampling=Sampling(LENGTH, stop=("\nQ:",)))
+    for answer in strategy(TASKS, Script([]), 3, np.random.default_rng(0)):
+        assert answer.text == "1\nQ:" and all(e.text == answer.text for e in answer.episodes)
+
+
+def test_completions_end_at_a_stop_string_that_began_before_them() -> None:
+    asked = Completer(Script([]), lambda task, text: Verdict.right(), Sampling(LENGTH, stop=("\nQ:",)))
+
+    def search(tree: PrefixTree) -> Search:
+        [begun] = yield [Wanted(None, 1, whole=False)]
+        found = yield [Wanted(begun[0].episode, 1), Wanted(begun[0].episode, 1, whole=False)]
+        assert begun[0].episode.text == "1\n" and not begun[0].done
+        assert all(one.episode.text == "1\nQ:" and one.done for [one] in found)
+
+    assert len(list(asked.grow(TASKS[:1], search, 0))) == 1

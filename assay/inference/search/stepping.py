@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from assay.engines.base import Request, Sampling
-from assay.engines.joined import joined
+from assay.engines.base import Engine, Request, Sampling
+from assay.engines.joined import joined, stopped
 from assay.errors import UsageError
 from assay.inference.meter import Meter
 from assay.types import Episode
@@ -66,4 +66,11 @@ class Stepping:
             prefix = () if head is None else tuple(int(t) for t in head.tokens)
             asked.append(Request(meter.tasks[i].prompt, n, drawn, int(meter.rng.integers(2**63)), prefix))
         found = meter.generate(rows, asked)
-        return [[joined(h, e, meter.engine) for e in many] for h, many in zip(heads, found, strict=True)]
+        return [
+            [self.joined(h, e, meter.sampling, meter.engine) for e in many]
+            for h, many in zip(heads, found, strict=True)
+        ]
+
+    def joined(self, head: Episode | None, rest: Episode, sampling: Sampling, engine: Engine) -> Episode:
+        """Return a beginning with what goes on from it, as far as a stop of the response's own."""
+        return rest if head is None else stopped(joined(head, rest, engine), sampling.stop, engine)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from assay.engines.base import Engine, Request, Sampling
-from assay.engines.joined import joined
 from assay.inference.search.stepping import Stepping
 from assay.inference.supervision.prefixes import Beginning, Completion, PrefixTree
 from assay.signals.steps import Steps
@@ -106,7 +105,8 @@ class Completer:
             rows = [i for i, (*_, one) in enumerate(asked) if (one.prover and self.prover is not None) is proving]
             engine = self.prover if proving and self.prover is not None else self.engine
             for i, many in zip(rows, engine.generate([requests[i] for i in rows]) if rows else [], strict=True):
-                episodes[i] = [joined(asked[i][2].head, e, self.engine) for e in many]
+                head = asked[i][2].head
+                episodes[i] = [self.stepping.joined(head, e, self.sampling, self.engine) for e in many]
                 self.calls += len(many)
                 self.tokens += sum(len(e.tokens) for e in many)
         done = [
