@@ -93,7 +93,9 @@ def _head(place: Place) -> dict[str, Any]:
     log = place.path / "metrics.jsonl"
     last = _last(log)
     config = _parsed(_text(place.path / "config.toml"))
-    train, method = config.get("train", {}), config.get("method", {})
+    # Other programs have files of that name as well, with whatever in them.
+    sections = (config.get(name) for name in ("train", "method", "model", "tasks"))
+    train, method, model, tasks = (section if isinstance(section, dict) else {} for section in sections)
     return {
         "id": place.id,
         "step": last.get("step") if last.get("stage") == "rl" else 0,
@@ -101,8 +103,8 @@ def _head(place: Place) -> dict[str, Any]:
         "stage": last.get("stage"),
         "seed": config.get("seed"),
         "method": _method(method),
-        "model": config.get("model", {}).get("source"),
-        "tasks": _name(config.get("tasks", {}).get("source")),
+        "model": model.get("source"),
+        "tasks": _name(tasks.get("source")),
         "reward": last.get("reward/mean"),
         "pass_rate": last.get("pass_rate"),
         "seconds": last.get("time/elapsed", last.get("time/total")),

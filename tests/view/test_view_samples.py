@@ -206,3 +206,12 @@ def test_a_list_of_runs_says_what_each_learns_by_and_what_it_came_to(tmp_path: P
         assert found(server, "home")["runs"][0]["measured"]["label"] == "before"
         (run / "evals" / "before.parquet").unlink()
         assert found(server, "home")["runs"][0]["measured"] is None
+
+
+def test_a_folder_of_another_program_hides_no_run(tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "grpo")
+    (tmp_path / "runs" / "site").mkdir()
+    (tmp_path / "runs" / "site" / "config.toml").write_text('model = "gpt"\ntrain = true\nmethod = []\ntasks = 3\n')
+    with viewing(tmp_path / "runs") as server:
+        told = {run["id"]: run["model"] for run in found(server, "home")["runs"]}
+    assert told == {"runs/grpo": "nano", "runs/site": None}
