@@ -61,7 +61,7 @@ def train(
             configuration, or ``None`` for the defaults.
         model: what learns: ``nano``, a folder, a GGUF file, a hub id, or a ``[model]`` table.
         tasks: a source's name or table, a file of tasks, a ``[tasks]`` table, a source, a list of tasks, or tables with
-            fields of usual names: a list of them, or a data set of the library ``datasets``.
+            fields of usual names: a list of them, a data set of the library ``datasets``, or a data frame.
         eval_tasks: what is held out, where it is of its own: what ``tasks.eval_source`` can be, or likewise.
         method: ``grpo``, a paper's id, a ``[method]`` table, or a :class:`~assay.method.Method`.
         reward: ``reward(task, response) -> float``, TRL's ``reward(prompts, completions, **columns) -> list[float]``, a

@@ -107,7 +107,10 @@ def _measured(
 
 
 def _listed(tasks: Any) -> TaskSource:
-    """Return a source of what was given: one, a list of tasks, or of tables that are read as a file's rows are."""
+    """Return a source of what was given: one, a list of tasks, or of tables that are read as a file's rows are, also a
+    data frame of them."""
+    if hasattr(tasks, "iterrows"):  # of pandas, whose size is something else
+        tasks = tasks.to_dict("records")
     if hasattr(tasks, "size") and not isinstance(tasks, Sequence):
         return tasks
     found = list(tasks)

@@ -6,11 +6,14 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from assay.config import load_config
 from assay.errors import UsageError
 from assay.recipes import recipe_data
 from assay.registry import build
+from assay.tasks.configured import GIVEN, task_split
 from assay.verify import KindVerifier
 
 ROWS = [
@@ -87,6 +90,27 @@ def test_an_instruction_is_asked_with_its_input(tmp_path):
     path = write(tmp_path / "d.ndjson", rows)
     source = build("tasks", recipe_data(path)["tasks"]["source"])
     assert [(source[i].prompt, source[i].reference) for i in range(2)] == [("Add.\n\n1 1", "2"), ("3?", "3")]
+
+
+class Frame:
+    """As much of a data frame of pandas as is asked of one: its ``size`` counts cells."""
+
+    size = 4
+
+    def iterrows(self):
+        raise AssertionError("slow")
+
+    def to_dict(self, orient):
+        assert orient == "records"
+        rows = [("1+1=", np.int64(2), np.array([1, 2])), ("1+2=", np.int64(3), np.array([1]))]
+        return [{"question": q, "answer": a, "hints": h} for q, a, h in rows]
+
+
+def test_data_frames_and_what_numpy_has_are_read_as_rows():
+    config = load_config({"tasks": {"source": GIVEN, "eval_source": GIVEN}})
+    stream, held_out = task_split(config, Frame(), [{"question": "?", "answer": np.array(["a", "b"])}])
+    assert [stream.source[i].reference for i in range(2)] == [2, 3] and stream.source[0].kind == "math"
+    assert held_out[0].reference == ["a", "b"]
 
 
 def test_a_field_of_a_csv_file_may_be_long(tmp_path):

@@ -178,6 +178,7 @@ class Fields:
                 hint = "" if hint.startswith("; known") else hint
                 raise UsageError(f"{where} has no field {name!r} for the {role} (fields present: {present}){hint}")
             value = value[key]
+        value = value.tolist() if hasattr(value, "tolist") else value  # of numpy, as pandas has them
         if role != "meta" and (value is None or value in ("", []) or (isinstance(value, float) and math.isnan(value))):
             raise UsageError(f"{where}: field {name!r} for the {role} is empty")
         return value
