@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import tomli_w
 from pydantic import BaseModel
 
-from assay.config import RunConfig, load_config
+from assay.config import LARGEST, RunConfig, load_config
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def _type(annotation: Any, metadata: typing.Iterable[Any] = ()) -> str:
         f"{sign} {value:,}"
         for m in metadata
         for at, sign in signs.items()
-        if (value := getattr(m, at, None)) is not None
+        if (value := getattr(m, at, None)) is not None and value < LARGEST  # those from there on only catch slips
     ]
     return ", ".join([name, *bounds]) if annotation in (int, float) else name
 
