@@ -73,12 +73,13 @@ def sample(
     rounds = getattr(method.select, "rounds", 1) if more is not None else 1
     if rounds > 1 and len(batch):
         kept = _kept(method.select, groups, batch)
-        whole = len(kept) == len(groups)
+        first = len(groups)
+        whole = len(kept) == first
         while sum(not g.derived for g in kept) < len(asks) and rounds > 1 and more is not None:
             found, rounds = collect(more()), rounds - 1
             groups = groups + found
             kept += _kept(method.select, found, rewarded(found))
-        if kept and not whole:
+        if kept and (not whole or len(kept) > first):
             asked = [group for group in kept if not group.derived]
             batch = rewarded([*asked[: len(asks)], *(group for group in kept if group.derived)])
     return groups, _compared(batch, method, clock)

@@ -101,6 +101,29 @@ def test_a_full_first_round_is_not_valued_twice() -> None:
         assert len(calls) == count
 
 
+class Leaving(Scripted):
+    """Leaves out the last group of its first round, as a rollout may that keeps what differs."""
+
+    def collect(self, asks: Sequence[Ask], engine: Any, rng: Any) -> list[Group]:
+        found = super().collect(asks, engine, rng)
+        return found[:-1] if self.asked == len(asks) else found
+
+
+def test_what_a_rollout_leaves_out_is_replaced_too() -> None:
+    asks = [Ask(Task("t", ""), 2)] * 2
+    groups, batch = sample(
+        asks,
+        Leaving([GOOD, BETTER, BETTER, GOOD]),
+        None,  # type: ignore[arg-type]
+        lambda task, text: Verdict(float(text), float(text) > 0.5),
+        make_method("grpo", select=spread()),
+        Models(TabularPolicy(Tree.bandit(2))),
+        np.random.default_rng(0),
+        more=lambda: asks,
+    )
+    assert len(groups) == 3 and [float(e.text) for e in batch.episodes] == [*GOOD, *BETTER]
+
+
 def test_it_stops_after_its_rounds_with_what_there_is() -> None:
     assert stepped([FLAT, GOOD], spread(3))[:2] == (6, GOOD)
     # Where nothing differs there is nothing to learn.
