@@ -182,6 +182,8 @@ def test_without_verdict_and_reward_nothing_is_learnt_and_nothing_breaks(tmp_pat
     assay.train(short(tmp_path / "run"), tasks=tasks, quiet=True)
     row = running.metrics(tmp_path / "run")[0]
     assert (row["abstained"], row["no_reward"], row["grad_norm"]) == (1, 1, 0)
+    # A finished run that is asked to go on says it again.
+    assert assay.train(resume=tmp_path / "run", tasks=tasks, quiet=True).unjudged
 
 
 # Resuming what was given as objects

@@ -236,6 +236,7 @@ class State:
             "correction": self.keeper.correction,
             "place": [self.place, self.begun, list(self.seen)],
             "history": self.history.state_dict(),
+            "unjudged": self.unjudged,
         }
 
     def load_cheap_state(self, state: dict[str, Any]) -> None:
@@ -250,6 +251,7 @@ class State:
         if "history" in state:  # of an older version there is none
             self.seen = list(state["place"][2])
             self.history.load_state_dict(state["history"])
+        self.unjudged = state.get("unjudged", self.unjudged)
         if self.partner is not None:
             self.partner.method.load_state_dict(state["partner_method"])
         if self.pipeline is not None and "in_flight" in state:
