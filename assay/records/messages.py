@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.types import Message
@@ -24,6 +24,13 @@ def message(said: Any) -> Message:
         content = ""
     beside: Any = {key: said[key] for key in BESIDE if said.get(key)}  # Parquet has null for what is not there
     return Message(role=str(said["role"]), content=_text(content), **beside)
+
+
+def among(prompt: Any, messages: Sequence[Message]) -> bool:
+    """Whether a prompt, a text or messages, is what a conversation has: one of its messages, or all of them."""
+    if isinstance(prompt, str):
+        return any(prompt == m["content"] for m in messages)
+    return isinstance(prompt, list) and list(map(message, prompt)) == list(messages)
 
 
 def _text(content: Any) -> str:

@@ -40,6 +40,11 @@ def said(text: str) -> dict[str, str]:
         ({"prompt": "p", "chosen": "a", "rejected": "b"}, "p", [("a", 1.0), ("b", 0.0)]),
         ({"prompt": [user("p")], "chosen": [said("a")], "rejected": [said("b")]}, (user("p"),), [("a", 1), ("b", 0)]),
         ({"chosen": [user("p"), said("a")], "rejected": [user("p"), said("b")]}, (user("p"),), [("a", 1), ("b", 0)]),
+        (
+            {"prompt": "p", "chosen": [user("p"), said("a")], "rejected": [user("p"), said("b")]},
+            (user("p"),),
+            [("a", 1), ("b", 0)],
+        ),
         ({"prompt": "p", "completion": "a", "label": False}, "p", [("a", 0.0)]),
         ({"prompt": "p", "responses": ["a", {"text": "b", "reward": 0.25}]}, "p", [("a", 1.0), ("b", 0.25)]),
     ],
@@ -91,6 +96,7 @@ def test_judged_responses_to_one_prompt_are_one_tasks_and_preferences_are_not(tm
         ({"prompt": "p", "completion": "a", "label": 3}, r"label 3 is not true, false or in \[0, 1\]"),
         ({"messages": [user("p")]}, "messages end with one of the assistant"),
         ({"chosen": [user("p"), said("a")], "rejected": [user("q"), said("b")]}, "differ in their last message"),
+        ({"prompt": "q", "chosen": [user("p"), said("a")], "rejected": [user("p"), said("b")]}, "is not in the conv"),
         (["p", "a"], "is no record"),
     ],
 )
@@ -147,3 +153,25 @@ def test_a_scorer_learns_from_texts_that_were_preferred_or_judged(tmp_path: Path
     )
     assert isinstance(pair, StepPair) and (pair.better.steps, pair.worse.steps, pair.fork) == (("good",), ("bad",), 0)
     assert isinstance(judged, StepExample) and judged.labels == (1.0,)
+
+
+def test_a_scorer_learns_from_conversations_as_the_policy_does(tmp_path: Path) -> None:
+    pair, judged = read_examples(
+        written(
+            tmp_path / "rows.jsonl",
+            {"chosen": [user("p"), said("good")], "rejected": [user("p"), said("bad")]},
+            {"prompt": [user("p")], "completion": [said("good")], "label": True},
+        )
+    )
+    assert isinstance(pair, StepPair) and pair.better.task.prompt == (user("p"),)
+    assert (pair.better.steps, pair.worse.steps) == (("good",), ("bad",))
+    assert isinstance(judged, StepExample) and judged.steps == ("good",) and judged.task.prompt == (user("p"),)
+    row = {"prompt": "p", "chosen": [user("p"), said("a")], "rejected": [user("p"), said("b")]}
+    [both] = read_examples(written(tmp_path / "both.jsonl", row))
+    assert isinstance(both, StepPair) and both.better.task.prompt == (user("p"),)
+    for change, words in (
+        ({"rejected": [user("q"), said("b")]}, "conversations differ in their last message"),
+        ({"prompt": "q"}, "the prompt is not in the conversations"),
+    ):
+        with pytest.raises(UsageError, match=f"line 1: {words}"):
+            read_examples(written(tmp_path / "wrong.jsonl", {**row, **change}))

@@ -11,6 +11,7 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.records.files import write_text
+from assay.records.messages import among, message
 from assay.records.rows import read_rows
 from assay.rewards.step_models.people import told
 from assay.rewards.step_models.rewardmath import paired, placed_rows
@@ -18,6 +19,9 @@ from assay.rewards.step_models.tara import traced
 from assay.types import Episode, Task
 
 Label = float | None
+
+SAID = ("chosen", "rejected", "completion")
+"""Fields with whole responses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +145,12 @@ def write_examples(path: Path, rows: Iterable[Row]) -> None:
 
 
 def _read(row: Mapping[str, Any]) -> Row | None:
-    row = told(traced(row))
+    row = _spoken(told(traced(row)))
     if not row:
         return None
     prompt = row["problem"] if "problem" in row else row["prompt"]
     if not isinstance(prompt, str):
-        prompt = tuple({"role": str(m["role"]), "content": str(m["content"])} for m in prompt)
+        prompt = tuple(map(message, prompt))
     task = Task(str(row.get("id", prompt)), prompt)
     if "chosen" in row:
         fork = row["fork"] if isinstance(row["chosen"], list) else row.get("fork", 0)
@@ -172,6 +176,25 @@ def _read(row: Mapping[str, Any]) -> Row | None:
     if not isinstance(why, list) or len(why) not in (0, len(labels)) or not all(isinstance(text, str) for text in why):
         raise ValueError(f"the rationales of {len(labels)} steps are as many texts, not {str(why)[:80]}")
     return replace(example, labels=labels, rationales=tuple(why))
+
+
+def _spoken(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row with texts for responses that are chat messages: of each the last, and what conversations
+    have before it is the prompt."""
+    said = {name: list(map(message, row[name])) for name in SAID if _is_chat(row.get(name))}
+    if not said:
+        return row
+    before = [messages[:-1] for messages in said.values()]
+    if any(other != before[0] for other in before):
+        raise ValueError("conversations differ in their last message alone")
+    if before[0] and "prompt" in row and not among(row["prompt"], before[0]):
+        raise ValueError("the prompt is not in the conversations")
+    prompt = {"prompt": before[0]} if before[0] else {}
+    return {**row, **prompt, **{name: messages[-1]["content"] for name, messages in said.items()}}
+
+
+def _is_chat(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(m, Mapping) and "role" in m for m in value)
 
 
 def labels_of(error: int, count: int) -> tuple[Label, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import UsageError
-from assay.records.messages import message
+from assay.records.messages import among, message
 from assay.records.rows import read_rows
 from assay.registry import part
 from assay.tasks.files.fields import PROMPTS, instructed
@@ -27,7 +27,7 @@ class RecordedTasks:
     Rows have one of the usual forms, texts or chat messages:
 
     - ``prompt`` and ``completion``, or ``messages`` that end with the assistant's: a demonstration;
-    - ``prompt``, ``chosen`` and ``rejected``: a preference; without ``prompt`` both are whole conversations;
+    - ``prompt``, ``chosen`` and ``rejected``: a preference; both may be whole conversations;
     - ``prompt``, ``completion`` and ``label`` (true, false, or a number in [0, 1]): a judged response; those to one
       prompt are one task's;
     - ``prompt`` and ``responses``, a list of texts or of tables with ``text`` and ``reward`` in [0, 1].
@@ -81,8 +81,12 @@ class RecordedTasks:
 def _read(row: Mapping[str, Any]) -> tuple[Prompt, list[dict[str, Any]]]:
     """Return a row's prompt and its responses with their rewards."""
     if "chosen" in row:
-        if not any(name in row for name in PROMPTS):
-            prompt, (chosen, rejected) = _common(_chat(row["chosen"]), _chat(row["rejected"]))
+        asked = next((row[name] for name in PROMPTS if name in row), None)
+        if asked is None or (not isinstance(row["chosen"], str) and len(row["chosen"]) > 1):
+            before, (chosen, rejected) = _common(_chat(row["chosen"]), _chat(row["rejected"]))
+            if asked is not None and not among(asked, before):
+                raise ValueError("the prompt is not in the conversations")
+            prompt: Prompt = before
         else:
             prompt, chosen, rejected = _prompt(row), row["chosen"], row["rejected"]
         texts = _text(chosen), _text(rejected)
@@ -119,10 +123,10 @@ def _chat(messages: Any) -> list[Message]:
     return [message(m) for m in messages]
 
 
-def _common(chosen: list[Message], rejected: list[Message]) -> tuple[Prompt, tuple[Any, Any]]:
+def _common(chosen: list[Message], rejected: list[Message]) -> tuple[tuple[Message, ...], tuple[Any, Any]]:
     """Return what two conversations begin with alike, and their last messages."""
     if chosen[:-1] != rejected[:-1] or len(chosen) < 2:
-        raise ValueError("without a prompt, chosen and rejected are conversations that differ in their last message")
+        raise ValueError("chosen and rejected, without a prompt, are conversations that differ in their last message")
     return tuple(chosen[:-1]), (chosen[-1:], rejected[-1:])
 
 
