@@ -39,17 +39,22 @@ def joined(head: Episode | None, rest: Episode, engine: Engine) -> Episode:
     )
 
 
-def stopped(episode: Episode, stops: Sequence[str], engine: Engine) -> Episode:
+def stopped(episode: Episode, stops: Sequence[str], engine: Engine, before: Sequence[int] = ()) -> Episode:
     """Return a response as far as the first stop string in it, which may begin in one of its pieces and end in
-    another."""
+    another.
 
-    def there(text: str) -> bool:
+    Args:
+        episode: of a piece, its own tokens alone.
+        before: the response's tokens before that piece.
+    """
+
+    def there(length: int) -> bool:
+        text = engine.decode([*before, *episode.tokens[:length].tolist()])
         return any(s in text for s in stops)
 
-    if not there(episode.text):
+    if not stops or not there(len(episode.tokens)):
         return episode
-    count = range(len(episode.tokens))
-    length = bisect_left(count, True, key=lambda k: there(engine.decode(episode.tokens[: k + 1]))) + 1
+    length = bisect_left(range(1, len(episode.tokens)), True, key=there) + 1
     return episode if length >= len(episode.tokens) else beginning(episode, length, engine)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from assay.batch import Batch
 from assay.engines.base import Engine, Request, Sampling
-from assay.engines.joined import beginning, joined
+from assay.engines.joined import beginning, joined, stopped
 from assay.errors import UsageError
 from assay.registry import part
 from assay.rollout.single_turn import full_prompt
@@ -139,7 +139,7 @@ def grow(
             drawn = replace(sampling, max_tokens=sampling.max_tokens - len(prefix))
             requests.append(Request(prompts[i], 1, drawn, int(rng.integers(2**63)), prefix))
         new = [many[0] for many in engine.generate(requests)]
-        whole = [joined(head, e, engine) for head, e in zip(heads, new, strict=True)]
+        whole = [stopped(joined(h, e, engine), sampling.stop, engine) for h, e in zip(heads, new, strict=True)]
         found_se = semantic_entropies(policy, whole, top, sampling.temperature or 1.0)
         for i, rest, episode, se in zip(rows, new, whole, found_se, strict=True):
             grown[i].episodes.append(episode)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from assay.engines.base import Engine, Request, Sampling
+from assay.engines.joined import stopped
 from assay.errors import RunError, UsageError
 from assay.registry import part
 from assay.rollout.single_turn import full_prompt
@@ -215,13 +216,14 @@ class StepTree:
         requests = []
         for ask, leaf, _ in rows:
             left = self.sampling.max_tokens - len(leaf.tokens)
-            one = replace(self.sampling, max_tokens=min(size, left), stop=STOPS[self.steps.by])
+            stop = tuple(dict.fromkeys((*self.sampling.stop, *STOPS[self.steps.by])))
+            one = replace(self.sampling, max_tokens=min(size, left), stop=stop)
             seed = int(rng.integers(2**63))
             requests.append(Request(full_prompt(ask), self.children, one, seed, prefix=leaf.tokens))
         found = engine.generate(requests) if requests else []
         tried: list[tuple[Ask, Node, list[tuple[Episode, Verdict]]]] = []
         for (ask, leaf, ended), replies in zip(rows, found, strict=True):
-            leaf.children = [self._child(leaf, e) for e in replies if e.stop != "error" and len(e.tokens)]
+            leaf.children = [self._child(leaf, e, engine) for e in replies if e.stop != "error" and len(e.tokens)]
             leaf.ended = not leaf.children
             over = any(child.ended for child in leaf.children)
             tried += [(ask, child, ended) for child in leaf.children[: None if over else 1]]
@@ -241,7 +243,7 @@ class StepTree:
         whole: list[Episode] = []
         for _, node, _ in tried:
             assert node.episode is not None
-            end = node.episode if node.ended else next(rest)[0]
+            end = node.episode if node.ended else stopped(next(rest)[0], self.sampling.stop, engine, node.tokens)
             tokens = node.tokens if end is node.episode else (*node.tokens, *end.tokens.tolist())
             whole.append(replace(end, text=engine.decode(np.asarray(tokens, dtype=np.int64))))
         judged = self.judge([Group(replace(ask, n=1), (e,)) for (ask, _, _), e in zip(tried, whole, strict=True)])
@@ -289,10 +291,13 @@ class StepTree:
         own = np.ones(len(tokens), dtype=bool)
         return Episode(prompt, tokens, own, None, engine.decode(tokens), steps[-1].stop, spans=spans)
 
-    def _child(self, leaf: Node, episode: Episode) -> Node:
+    def _child(self, leaf: Node, episode: Episode, engine: Engine) -> Node:
+        stops = self.sampling.stop
+        episode = stopped(episode, stops, engine, leaf.tokens)
         tokens = (*leaf.tokens, *episode.tokens.tolist())
         full = len(tokens) >= self.sampling.max_tokens or leaf.depth + 1 >= self.depth
-        return Node(leaf, episode, tokens, leaf.depth + 1, ended=episode.stop == "eos" or full)
+        over = bool(stops) and any(s in engine.decode(tokens) for s in stops)
+        return Node(leaf, episode, tokens, leaf.depth + 1, ended=episode.stop == "eos" or full or over)
 
     def count(self, text: str, tokens: int) -> int:
         """Return how many steps a whole response of so many tokens has."""

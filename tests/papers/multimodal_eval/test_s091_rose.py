@@ -375,3 +375,13 @@ def test_options_and_the_method() -> None:
     batch.rewards = torch.ones(len(batch), dtype=torch.float64)
     batch.valid[::6] = False
     assert not BranchValues(0.0)(batch).any()
+
+
+def test_a_branch_within_a_stop_string_ends_with_it() -> None:
+    nano = {"hidden": 16, "layers": 1, "heads": 2, "context": 64, "alphabet": "01"}
+    engine = HFEngine(CausalLM.load(ModelConfig(source="nano", nano=nano), 0))
+    stops = ("001", "110")
+    [grown] = semantic_branching.grow(["0"], [40], engine, Sampling(40, stop=stops), np.random.default_rng(0), 0.0, 3)
+    assert sum(e.stop == "stop" for e in grown.episodes) > 10
+    for e in grown.episodes:
+        assert all(stop not in engine.decode(e.tokens[:-1]) for stop in stops)

@@ -83,6 +83,20 @@ def grown(steps: dict[str, list[str]], endings: dict[str, str], **options: Any) 
     return group, engine, made
 
 
+def test_a_response_ends_at_the_runs_own_stop_string_wherever_a_step_ends() -> None:
+    texts: list[str] = []
+
+    def noted(groups: Any) -> list[Group]:
+        texts.extend(e.text for g in groups if not g.verdicts for e in g.episodes)
+        return judge(groups)
+
+    engine = Steppers({"": ["a\n", "b\n"], "b\n": ["Q: 1\n", "c\n"]}, {"a\n": "Q: 1", "b\nc\n": "1"})
+    made = StepTree(Sampling(40, stop=("\nQ:",)), noted, LINES, children=2, iterations=2)
+    made.collect([Ask(Task("t", "Q", "1", solution="so 1"), 8)], engine, np.random.default_rng(0))
+    assert texts[:3] == ["a\nQ:", "b\nQ:", "b\nc\n1"]
+    assert {r.sampling.stop for r in engine.asked} == {("\nQ:", "\n"), ("\nQ:",)}
+
+
 def node(total: float, visits: int) -> Node:
     return Node(None, None, (), 0, total=total, visits=visits)
 
@@ -377,7 +391,7 @@ def test_where_a_response_is_full() -> None:
     def child(text: str, depth: int, stop: Any = "stop") -> bool:
         tokens = np.array([ord(c) for c in text], dtype=np.int64)
         parent = Node(root, None, (), depth)
-        return made._child(parent, Episode(tokens[:0], tokens, tokens > 0, None, text, stop)).ended
+        return made._child(parent, Episode(tokens[:0], tokens, tokens > 0, None, text, stop), Steppers({}, {})).ended
 
     assert child("abcd", 0) and not child("abc", 0) and child("abc", 0, "eos")
     assert child("a", 7) and not child("a", 6)
