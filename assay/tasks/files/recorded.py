@@ -83,10 +83,10 @@ def _read(row: Mapping[str, Any]) -> tuple[Prompt, list[dict[str, Any]]]:
     if "chosen" in row:
         asked = next((row[name] for name in PROMPTS if name in row), None)
         if asked is None or (not isinstance(row["chosen"], str) and len(row["chosen"]) > 1):
-            before, (chosen, rejected) = _common(_chat(row["chosen"]), _chat(row["rejected"]))
-            if asked is not None and not among(asked, before):
+            shared, (chosen, rejected) = _common(_chat(row["chosen"]), _chat(row["rejected"]))
+            if asked is not None and not among(asked, shared):
                 raise ValueError("the prompt is not in the conversations")
-            prompt: Prompt = before
+            prompt: Prompt = shared
         else:
             prompt, chosen, rejected = _prompt(row), row["chosen"], row["rejected"]
         texts = _text(chosen), _text(rejected)
