@@ -215,7 +215,7 @@ def detail_source(target: str, options: Options) -> DetailSource:
         UsageError: something does not fit.
     """
     path = Path(target).expanduser()
-    if is_folder(path) or (path.suffix == ".parquet" and is_samples(path)):
+    if is_folder(path) or (path.suffix.lower() == ".parquet" and is_samples(path)):
         return DetailSource(StoredSource(path), options, lambda: _tasks(path), lambda: _model(path))
     from assay.evaluate.file_source import FileSource
 
@@ -245,7 +245,7 @@ def _tasks(path: Path) -> dict[str, Task]:
     from assay.tasks.configured import held_out
 
     about, target = _origin(path)
-    if Path(target).suffix in FILES:
+    if Path(target).suffix.lower() in FILES:
         options = Options(**about["options"])
         file = FileSource(target, replace(options, chain=None, votes=3, rule="majority", every=False, scorer=None))
         found, same = [t.task for t in file.given], file.about["settings"]["file"] == about["settings"]["file"]
@@ -265,7 +265,7 @@ def _model(path: Path) -> Target:
             "openai:MODEL@http://host/v1"
         )
     about, target = _origin(path)
-    if Path(target).suffix in FILES:
+    if Path(target).suffix.lower() in FILES:
         raise UsageError(f"{target} is a file; no model is known to judge it: --chain openai:MODEL@http://host/v1")
     found = resolve(target, about["overrides"])
     if found.weights != about["settings"]["weights"]:

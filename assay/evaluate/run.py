@@ -33,7 +33,7 @@ def run(
         RunError: something failed on the way; what was stored is kept.
     """
     path = Path(target).expanduser()
-    single = path.suffix == ".parquet" and path.is_file() and is_samples(path)
+    single = path.suffix.lower() == ".parquet" and path.is_file() and is_samples(path)
     if redoes(target, options) and (single or is_folder(path)):
         _nothing_else(target, overrides, options, None, DETAILS)
         return _filled(_source(target, overrides, options), out, reporter)
@@ -51,11 +51,11 @@ def run(
 def redoes(target: str, options: Options) -> bool:
     """Say whether samples that are there are to be kept, and something found out of them again."""
     path = Path(target).expanduser()
-    if is_folder(path) or (path.suffix == ".parquet" and path.is_file() and is_samples(path)):
+    if is_folder(path) or (path.suffix.lower() == ".parquet" and path.is_file() and is_samples(path)):
         return bool(asks(options))
     # These a file's own source finds out.
     text = {"equal", "scorer"} if options.scorer is None or isinstance(options.scorer, str) else {"equal"}
-    return path.suffix in FILES and path.is_file() and not set(asks(options)) <= text
+    return path.suffix.lower() in FILES and path.is_file() and not set(asks(options)) <= text
 
 
 def _reopened(
@@ -103,7 +103,7 @@ def _source(target: str, overrides: Sequence[str], options: Options) -> Source:
     path = Path(target).expanduser()
     if is_folder(path):
         return detail_source(target, options)
-    if path.suffix not in FILES:
+    if path.suffix.lower() not in FILES:
         return ModelSource(target, overrides, options)
     if not path.is_file():
         raise UsageError(f"no file {target}" if not path.is_dir() else f"{target} is a folder; name a file in it")

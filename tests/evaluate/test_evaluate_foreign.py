@@ -65,6 +65,10 @@ def test_messages_without_text_and_in_parts(tmp_path: Path) -> None:
     assert found.samples[0].prompt == "1+1?\n\n2"
 
 
+def test_a_file_may_have_its_ending_in_capitals(tmp_path: Path) -> None:
+    assert list(results(measured(written(tmp_path / "SAMPLES.JSONL", *ROWS), verifier="number")).values()) == RIGHT
+
+
 def test_a_program_of_ones_own_judges(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from assay.types import Verdict\n"
