@@ -88,9 +88,11 @@ def draw(
     kept, tokens = logprobs.topk(min(top_k, vocabulary) if top_k else vocabulary, dim=-1)
     probabilities = kept.exp()
     if top_p < 1.0:
-        # A token stays while the probability before it has not reached top_p, so the first always does.
+        # A token stays while the probability before it has not reached top_p; the first always does, of top_p 0 too.
         before = probabilities.cumsum(-1) - probabilities
-        probabilities = torch.where(before < top_p * probabilities.sum(-1, keepdim=True), probabilities, 0)
+        stays = before < top_p * probabilities.sum(-1, keepdim=True)
+        stays[..., 0] = True
+        probabilities = torch.where(stays, probabilities, 0)
     return tokens.gather(-1, _invert(probabilities, uniform)[:, None])[:, 0]
 
 

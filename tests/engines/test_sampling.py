@@ -186,3 +186,9 @@ def test_only_what_is_allowed_is_drawn_however_unlikely() -> None:
 def test_no_distribution_is_told(bad: float) -> None:
     with pytest.raises(RunError, match="diverged"):
         sample(torch.tensor([[0.0, bad]]), torch.tensor([0.5], dtype=torch.float64), Sampling())
+
+
+@pytest.mark.parametrize("u", [0.0, 0.5, LAST])
+def test_of_no_probability_the_likeliest_token_stays(u: float) -> None:
+    logp = torch.tensor([[0.2, 0.5, 0.3]]).log()
+    assert draw(logp, torch.tensor([u], dtype=torch.float64), top_p=0.0).tolist() == [1]
