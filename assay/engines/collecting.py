@@ -57,7 +57,7 @@ def collect(
         )
 
 
-def full(prompt: Int[np.ndarray, "P"]) -> Episode:
-    """Return what there is to say where a prompt and a beginning fill the context: no token."""
+def nothing(prompt: Int[np.ndarray, "P"], stop: Stop) -> Episode:
+    """Return a response of no token, for which there is no room in the context, or none was asked for."""
     none = np.zeros(0, dtype=np.float32)
-    return Episode(prompt, none.astype(np.int64), none.astype(bool), none, "", "context", entropies=none)
+    return Episode(prompt, none.astype(np.int64), none.astype(bool), none, "", stop, entropies=none)

@@ -17,7 +17,7 @@ import torch
 
 from assay.engines.base import Request, Sampling
 from assay.engines.beam import Beams, check_beam
-from assay.engines.collecting import collect, full
+from assay.engines.collecting import collect, nothing
 from assay.engines.ended import listener
 from assay.engines.lean import Hidden, hidden_of
 from assay.engines.packed import packed_linears
@@ -75,7 +75,7 @@ class HFEngine(Speaking):
                 prompt = np.concatenate([prompt, np.asarray(request.prefix, dtype=np.int64)])
             room = self.policy.context - len(prompt)
             if room < 1 and room + len(request.prefix) > 0 and not request.beam:
-                out[i] = [full(prompt) for _ in out[i]]
+                out[i] = [nothing(prompt, "context") for _ in out[i]]
                 continue
             if room < 1:
                 text = request.prompt if isinstance(request.prompt, str) else request.prompt[-1]["content"]
@@ -84,6 +84,9 @@ class HFEngine(Speaking):
                     f"{self.policy.context}: {text[:60]!r}...; set tasks.max_prompt or use a longer context"
                 )
             limit = min(request.sampling.max_tokens, room)
+            if limit < 1:
+                out[i] = [nothing(prompt, "length") for _ in out[i]]
+                continue
             # How long a response may be is its row's affair.
             key = replace(request.sampling, max_tokens=0), request.within, request.n if request.beam else None
             session, kept = request.session if request.n == 1 and not request.beam else None, None

@@ -272,6 +272,9 @@ def test_nothing_asked_nothing_made(engine: HFEngine) -> None:
     assert engine.generate([Request("1", 0, Sampling(), 0)]) == [[]]
     ((empty,),) = engine.generate([Request("1", 1, Sampling(max_tokens=0), 0)])
     assert (len(empty.tokens), empty.text, empty.stop) == (0, "", "length")
+    # Nor where others of the call are longer.
+    (again,), _ = engine.generate([Request("1", 1, Sampling(max_tokens=0), 0), Request("1", 1, Sampling(5), 0)])
+    assert (len(again.tokens), again.text, again.stop) == (0, "", "length")
 
 
 def test_large_vocabularies_are_sampled_in_blocks(engine: HFEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from assay.engines.base import Request
-from assay.engines.collecting import full
+from assay.engines.collecting import nothing
 from assay.engines.ended import listener
 from assay.engines.speaking import Speaking
 from assay.engines.vllm.asking import check_temperature, episode_of, settings_of
@@ -189,7 +189,9 @@ class VLLMEngine(Speaking):
                 WATCHED.pop(tag, None)
         episodes: Iterator[Episode] = (found[row] for row in range(len(rows)))
         return [
-            list(itertools.islice(episodes, request.n)) if left > 0 else [full(prompt) for _ in range(request.n)]
+            list(itertools.islice(episodes, request.n))
+            if left > 0
+            else [nothing(prompt, "context") for _ in range(request.n)]
             for request, prompt, left in zip(requests, prompts, room, strict=True)
         ]
 
