@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 from assay.config import RunConfig, load_config, merged, put, table
@@ -136,7 +137,7 @@ def train(
             with run.writing("the report"):
                 trainer.reporter.line(f"report: {write_report(run.path)}")
     except KeyboardInterrupt:
-        trainer.reporter.line(f"stopped at once; continue with: assay train --resume {run.path}")
+        trainer.reporter.line(f"stopped at once; continue with: assay train --resume {quote(str(run.path))}")
         raise
     except AssayError as error:
         trainer.reporter.note(f"ended: {error}")

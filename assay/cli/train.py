@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -157,7 +158,7 @@ def _outcome(result: Result) -> int:
         )
     if result.stopped_by is None:
         return 0
-    again = f"assay train --resume {result.folder}"
+    again = f"assay train --resume {shlex.quote(str(result.folder))}"
     if (place := place_of()) is None or place.rank == 0:
         print(f"assay: stopped by {result.stopped_by}; continue with: {again}", file=sys.stderr)
     return 128 + int(signal.Signals[result.stopped_by])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import AssayError, UsageError
@@ -172,7 +173,9 @@ def _stored(source: Source, folder: EvaluationFolder, reporter: Reporter) -> Non
             finally:
                 folder.spend(source.usage)
     except KeyboardInterrupt:
-        reporter.line(f"stopped with {there()} of {tasks} tasks stored; go on with: assay eval {folder.path}")
+        reporter.line(
+            f"stopped with {there()} of {tasks} tasks stored; go on with: assay eval {quote(str(folder.path))}"
+        )
         raise
 
 

@@ -24,6 +24,7 @@ from dataclasses import asdict
 from hashlib import blake2b
 from importlib import metadata
 from pathlib import Path
+from shlex import quote
 from typing import IO, Any
 
 from assay.batch import Batch
@@ -149,7 +150,8 @@ class RunFolder:
             if reason is None:
                 raise
             raise RunError(
-                f"could not write {what}: {reason}; mend that and continue with: assay train --resume {self.path}"
+                f"could not write {what}: {reason}; mend that and continue with: "
+                f"assay train --resume {quote(str(self.path))}"
             ) from error
 
     # Metrics
@@ -476,8 +478,8 @@ def check_free(path: Path) -> None:
         ) from None
     if taken:
         raise UsageError(
-            f"run folder {path} exists already; continue it with: assay train --resume {path}, or choose another "
-            "with run.dir=..."
+            f"run folder {path} exists already; continue it with: assay train --resume {quote(str(path))}, "
+            "or choose another with run.dir=..."
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from assay.config import RunConfig, StageConfig, load_config
@@ -282,7 +283,9 @@ def _placed(config: RunConfig, ranks: Ranks, reporter: Reporter) -> RunConfig:
     if found == wanted:
         return config
     if ranks.first:
-        reporter.line(f"run folder {found}, as {wanted} has a run; to go on with that: assay train --resume {wanted}")
+        reporter.line(
+            f"run folder {found}, as {wanted} has a run; to go on with that: assay train --resume {quote(str(wanted))}"
+        )
     return config.model_copy(update={"run": config.run.model_copy(update={"dir": str(found)})})
 
 

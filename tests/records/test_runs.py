@@ -164,6 +164,10 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(UsageError, match=f"exists already; continue it with: assay train --resume {tmp_path}"):
         free_folder(tmp_path)
+    (spaced := tmp_path / "my thesis").mkdir()
+    (spaced / "thesis.tex").write_text("x")
+    with pytest.raises(UsageError, match=f"assay train --resume '{spaced}', or"):  # as a shell reads it
+        free_folder(spaced)
 
 
 def test_a_folder_in_use_is_refused(folder: Path) -> None:
