@@ -11,7 +11,7 @@ from typing import Any
 
 from assay.errors import UsageError, nearest
 
-DATA = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+DATA = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".gz")
 """Suffixes of files of tasks."""
 OWN: dict[str, dict[str, Any]] = {"rollout": {"max_tokens": 128}, "warmup": {"steps": 200, "target": 0.3, "batch": 32}}
 """For tasks of one's own and the built-in model, which knows nothing yet: it is shown their answers first."""
@@ -52,7 +52,8 @@ def recipe_data(recipe: str | Path) -> dict[str, Any] | None:
     """
     path, name = Path(recipe), str(recipe)
     if path.suffix.lower() in DATA:
-        return {"tasks": {"source": file_source(name)}, "run": {"dir": f"runs/{path.stem}"}}
+        called = Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
+        return {"tasks": {"source": file_source(name)}, "run": {"dir": f"runs/{called}"}}
     if path.is_file() or name not in recipe_names():
         return None
     return tomllib.loads(recipe_text(name))

@@ -1,42 +1,80 @@
-"""Rows of a JSONL, JSON, CSV or Parquet file, each with the place to name in an error."""
+"""Rows of a JSONL, JSON, CSV, TSV or Parquet file, or of a folder of these, each with the place to name in an error."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from assay.errors import UsageError
 
 Rows = Iterator[tuple[str, Any]]
 
+SAVED = {"dataset_info.json", "dataset_dict.json", "state.json"}
+"""What the library ``datasets`` writes beside its own files."""
+
 
 def read_rows(path: Path) -> Rows:
-    """Yield ``(place, row)`` of the file, whose format its suffix says.
+    """Yield ``(place, row)`` of the file, whose format its suffix says, with ``.gz`` behind it if it is compressed; of
+    a folder those of its files, in the order of their names. Text is UTF-8, or UTF-16 that says so by its first bytes.
 
     Raises:
         UsageError: no such file, unknown suffix, or something that cannot be read, with its line.
     """
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; name a file in it, or use tasks 'huggingface' for a saved data set")
+    for file in _parts(path) if path.is_dir() else [path]:
+        yield from _rows(file)
+
+
+def _parts(folder: Path) -> list[Path]:
+    """Return the files that a folder's data set is in: all of one format."""
+    found = sorted(f for f in folder.iterdir() if _format(f) in READERS)
+    formats = {_format(file) for file in found}
+    if SAVED & {f.name for f in folder.iterdir()}:
+        raise UsageError(f"{folder} is a data set that the library datasets saved; use tasks 'huggingface' for it")
+    if len(formats) != 1:
+        held = f"files of several formats, {', '.join(sorted(formats))}" if formats else f"no {', '.join(READERS)}"
+        raise UsageError(f"{folder} is a folder with {held}; name a file in it")
+    return found
+
+
+def _format(path: Path) -> str:
+    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
+
+
+def _rows(path: Path) -> Rows:
     if not path.is_file():
         raise UsageError(f"no file {path}")
-    reader = READERS.get(path.suffix.lower())
+    reader = READERS.get(_format(path))
     if reader is None:
         raise UsageError(f"{path}: unknown format {path.suffix!r}; known: {', '.join(READERS)}")
     try:
         yield from reader(path)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}{_place(path)} is not UTF-8 text: {error.reason}") from None
-    except OSError as error:
+    except (OSError, EOFError, zlib.error) as error:  # the last two of a damaged compressed file
         raise UsageError(f"{path} cannot be read: {error}") from None
+
+
+def _bytes(path: Path) -> IO[bytes]:
+    return cast(IO[bytes], gzip.GzipFile(path)) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+def _text(path: Path) -> TextIOWrapper:
+    """Open a file of text; line ends are the caller's to read."""
+    with _bytes(path) as file:
+        wide = file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE)
+    return TextIOWrapper(_bytes(path), encoding="utf-16" if wide else "utf-8-sig", newline="")
 
 
 def _place(path: Path) -> str:
     """Where the first line is that is no UTF-8; the readers decode whole blocks, and know the place in those."""
-    with path.open("rb") as lines:
+    with _bytes(path) as lines:
         for number, line in enumerate(lines, 1):
             try:
                 line.decode()
@@ -46,7 +84,7 @@ def _place(path: Path) -> str:
 
 
 def _jsonl(path: Path) -> Rows:
-    with path.open(encoding="utf-8-sig") as lines:
+    with _text(path) as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 try:
@@ -58,7 +96,8 @@ def _jsonl(path: Path) -> Rows:
 
 def _json(path: Path) -> Rows:
     try:
-        rows = json.loads(path.read_text(encoding="utf-8-sig"))
+        with _text(path) as file:
+            rows = json.loads(file.read())
     except UnicodeDecodeError:
         raise
     except (ValueError, RecursionError) as error:
@@ -71,9 +110,10 @@ def _json(path: Path) -> Rows:
 
 def _csv(path: Path, delimiter: str = ",") -> Rows:
     csv.field_size_limit(2**31 - 1)  # a document is longer than the 128 KiB that fields may have otherwise
-    with path.open(encoding="utf-8-sig", newline="") as lines:
+    with _text(path) as lines:
         reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
         try:
+            reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
             for row in reader:
                 where = f"{path} line {reader.line_num}"
                 if None in row or None in row.values():
@@ -95,7 +135,7 @@ def _parquet(path: Path) -> Rows:
 
     try:
         number = 0
-        with pyarrow.parquet.ParquetFile(path) as file:
+        with _bytes(path) as held, pyarrow.parquet.ParquetFile(held) as file:
             for batch in file.iter_batches():
                 for row in batch.to_pylist():
                     number += 1

@@ -16,10 +16,10 @@ from assay.types import Task
 
 @part("tasks", "file")
 class File:
-    """A JSONL, JSON, CSV, TSV or Parquet file, read and checked as a whole when made.
+    """A JSONL, JSON, CSV, TSV or Parquet file, or a folder of such files, read and checked as a whole when made.
 
     Args:
-        path: the file; its suffix says the format.
+        path: the file; its suffix says the format, with ``.gz`` behind it if it is compressed.
         prompt, reference, solution, id: field names or templates, see :class:`.fields.Fields`. ``auto``
             takes the field with a usual name, see ``PROMPTS`` there; of the solution where there is none, the
             reference's unless that is a table; of the reference where there is none, no reference.
