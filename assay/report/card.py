@@ -34,7 +34,8 @@ def model_card(folder: Path, repo: str, step: int | None = None) -> str:
     """
     check_run(folder)
     run = read_run(folder)
-    config = tomllib.loads(run.config or "")
+    recipe = _recipe(folder)
+    config = tomllib.loads(recipe)
     if step is not None:
         run = upto(run, step)
     source, tasks = config["model"]["source"], _name(config["tasks"]["source"])
@@ -60,7 +61,7 @@ def model_card(folder: Path, repo: str, step: int | None = None) -> str:
         "`recipe.toml` beside this card has every setting: `assay train recipe.toml` runs it again.",
         "",
         "```toml",
-        *_recipe(folder).splitlines(),
+        *recipe.splitlines(),
         "```",
         "",
         *_surroundings(run),

@@ -18,6 +18,7 @@ from assay.errors import UsageError
 from assay.method import Method
 from assay.objectives.clip import ClippedSurrogate
 from assay.registry import held
+from assay.rewards.function import FunctionReward
 from assay.rollout.recorded import Recorded, recorded
 from assay.rollout.surgery.base import helpers
 from assay.signals.answer_tokens import AnswerTokens
@@ -183,4 +184,5 @@ def _asked(part: Any, depth: int = 4) -> Iterator[Any]:
 
 
 def _name(part: Any) -> str:
-    return type(part).__name__
+    """Return a part's class, or the function that it was made of."""
+    return part.name if isinstance(part, FunctionReward) else type(part).__name__

@@ -6,6 +6,8 @@ import base64
 import hashlib
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -172,6 +174,17 @@ def test_the_card_says_what_was_done_and_how_far_it_got(finished: Path) -> None:
     rows = [line for line in text.splitlines() if line.startswith(("| before", "| after"))]
     assert len(rows) == 4 and [row.split("|")[2].strip() for row in rows] == ["0", "0", "2", "2"]
     assert "From before to after, pass@1 paired by task: " in text and 'name = "arithmetic"' in text
+
+
+def test_a_card_of_a_run_whose_configuration_was_edited(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    config = (run / "config.toml").read_text()
+    (run / "config.toml").write_text(re.sub(r"(?ms)^\[model\.?.*?(?=^\[(?!model))", "", config))
+    assert "Made from a small Llama from scratch" in model_card(run, "me/sums"), "by the default"
+    (run / "config.toml").write_text("[model\n")
+    with pytest.raises(UsageError, match=r"config\.toml"):
+        model_card(run, "me/sums")
 
 
 def test_what_is_no_run_is_not_pushed(finished: Path, tmp_path: Path) -> None:

@@ -129,6 +129,24 @@ def test_the_first_of_several_answers_is_the_one_shown(tmp_path):
     assert whole[0].solution == "['Paris', 'City of Paris']"
 
 
+def test_conversations_that_end_with_an_answer_are_told_of(tmp_path):
+    asked, answered = {"role": "user", "content": "u"}, {"role": "assistant", "content": "a"}
+    rows = [{"messages": [asked, answered]}, {"messages": [asked]}]
+    told = [
+        build(
+            "tasks",
+            {
+                "name": "file",
+                "path": str(write(tmp_path / f"{n}.jsonl", rows[:n])),
+                "prompt": "auto",
+                "reference": "auto",
+            },
+        )
+        for n in (1, 2)
+    ]
+    assert ["`assay train sft` learns" in made.described for made in told] == [True, False]
+
+
 def test_messages_of_a_conversation_with_tools(tmp_path):
     calls = [{"id": "1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}]
     asked = {"role": "user", "content": [{"type": "text", "text": "Time?"}]}

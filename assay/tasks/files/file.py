@@ -117,5 +117,7 @@ def read_tasks(rows: Sequence[tuple[str, Any]], name: str, fields: Fields) -> tu
     if fields.reference is None:
         there = ", ".join(rows[0][1])
         what += f", as none of its fields is taken for the answer ({there}): reference=FIELD names one"
+    if tasks and all(not isinstance(t.prompt, str) and t.prompt[-1]["role"] == "assistant" for t in tasks):
+        what += "; they end with an answer, which `assay train sft` learns and this asks to go on from"
     answered = f"answered by {fields.reference!r}, " if fields.reference is not None else ""
     return tasks, f"{name}: {len(tasks):,} tasks, asked from {fields.prompt!r}, {answered}judged {what}"
