@@ -41,11 +41,11 @@ def run_of(path: Path) -> Path | None:
 
 
 def check_run(folder: Path) -> None:
-    """Raise UsageError, which names a run beside it that is called nearly so, if a folder is not that of a run."""
+    """Raise UsageError if a folder is not that of a run; for one that is not there it names a run called nearly so."""
     if (folder / CONFIG).is_file():
         return
-    why = f"it holds no {CONFIG}" if folder.exists() else "it is not there"
-    raise UsageError(f"{folder} is no run folder: {why}{nearest_beside(folder, [CONFIG])}")
+    why = f"it holds no {CONFIG}" if folder.exists() else f"it is not there{nearest_beside(folder, [CONFIG])}"
+    raise UsageError(f"{folder} is no run folder: {why}")
 
 
 def nearest_beside(folder: Path, held: Sequence[str]) -> str:
